@@ -1,0 +1,7 @@
+"""``python -m conda_llmenv``: the same program as the ``llmenv`` script."""
+
+from __future__ import annotations
+
+from conda_llmenv.cli.main import main
+
+raise SystemExit(main())

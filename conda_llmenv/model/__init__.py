@@ -1,0 +1,60 @@
+"""The data every layer speaks: frozen dataclasses without behaviour that touches disk, network or clock."""
+
+from __future__ import annotations
+
+from conda_llmenv.model.envspec import EnvSpec, MergedChannel, MergedSpec, MergedVariable, Notice, PipSection
+from conda_llmenv.model.fragments import (
+    Fragment,
+    GpuMatch,
+    Kind,
+    PipKind,
+    PipOption,
+    PipRequirement,
+    Source,
+    Variable,
+)
+from conda_llmenv.model.host import Gpu, HostFacts, TierChoice, VirtualPackage
+from conda_llmenv.model.pip import PipPackage, PipPlan, PipRequest, PipResult
+from conda_llmenv.model.provenance import Layer, Origin, Sourced
+from conda_llmenv.model.solve import Channel, InstallRequest, Record, Solution, SolveRequest
+from conda_llmenv.model.state import EnvState, Owner, Phase
+from conda_llmenv.model.verdict import Change, Status, Verdict
+
+__all__ = [
+    "Change",
+    "Channel",
+    "EnvSpec",
+    "EnvState",
+    "Fragment",
+    "Gpu",
+    "GpuMatch",
+    "HostFacts",
+    "InstallRequest",
+    "Kind",
+    "Layer",
+    "MergedChannel",
+    "MergedSpec",
+    "MergedVariable",
+    "Notice",
+    "Origin",
+    "Owner",
+    "Phase",
+    "PipKind",
+    "PipOption",
+    "PipPackage",
+    "PipPlan",
+    "PipRequest",
+    "PipRequirement",
+    "PipResult",
+    "PipSection",
+    "Record",
+    "Solution",
+    "SolveRequest",
+    "Source",
+    "Sourced",
+    "Status",
+    "TierChoice",
+    "Variable",
+    "Verdict",
+    "VirtualPackage",
+]

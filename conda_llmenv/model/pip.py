@@ -1,0 +1,80 @@
+"""The pip side of a plan: what is asked of the installer and what it will install."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conda_llmenv.model.envspec import PipSection
+
+
+@dataclass(frozen=True)
+class PipRequest:
+    """Everything resolving a pip section depends on.
+
+    Attributes:
+        section: merged options and requirements.
+        python_version: full version of the environment's Python, such as ``3.11.9``.
+        provided: distributions that conda installs: normalised name → version. They hold as they are and are never
+            taken from an index.
+        subdir: conda platform of the target.
+        scratch: a private folder for files handed to the installer; the caller removes it.
+        offline: use caches only.
+    """
+
+    section: PipSection
+    python_version: str
+    provided: Mapping[str, str] = field(default_factory=dict)
+    subdir: str = "linux-64"
+    scratch: Path = Path()
+    offline: bool = False
+
+
+@dataclass(frozen=True)
+class PipPackage:
+    """One distribution of a resolved pip section.
+
+    Attributes:
+        name: normalised name.
+        version: PEP 440 version, None for a requirement whose version is known only after building.
+        requirement: the pinned line to install (``name==version``, ``name @ url``, ``-e path``); may hold credentials.
+        hashes: ``sha256:…`` of every acceptable artifact; empty where nothing can be hashed.
+        built: True if it has to be built from source.
+        size: bytes to download of the likely artifact, None if unknown.
+        url: address of the artifact, or None.
+        origin_text: who asked for it, for display.
+    """
+
+    name: str
+    version: str | None
+    requirement: str
+    hashes: tuple[str, ...] = ()
+    built: bool = False
+    size: int | None = None
+    url: str | None = None
+    direct: bool = False
+
+
+@dataclass(frozen=True)
+class PipPlan:
+    """A resolved pip section in two stages.
+
+    Stage 1 is pinned and hashed. ``late`` are requirements that build against what stage 1 installs (flash-attn, git
+    sources): they are resolved when it is there, without build isolation.
+    """
+
+    installer: str
+    packages: tuple[PipPackage, ...] = ()
+    late: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class PipResult:
+    """What was installed, with the hashes that were checked."""
+
+    installer: str
+    packages: tuple[PipPackage, ...]
+    seconds: float

@@ -1,0 +1,50 @@
+"""What is written inside an environment about itself: its phase, what was asked, and what was chosen."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Phase(enum.Enum):
+    """The life of a prefix: ``creating`` until every step is done; only then ``created``, and ``verified`` after checks."""
+
+    CREATING = "creating"
+    CREATED = "created"
+    VERIFIED = "verified"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that is at work on a prefix: host, pid, its start time (clock ticks) and the boot it belongs to."""
+
+    host: str
+    pid: int
+    started: int
+    boot_id: str
+
+
+@dataclass(frozen=True)
+class EnvState:
+    """``conda-meta/llmenv/state.json``.
+
+    Attributes:
+        phase: see :class:`Phase`.
+        reason: why it failed, or an empty string.
+        owner: who is creating it; None once done.
+        created: ISO 8601 UTC time.
+        tier, recipe: names, or None.
+        facts: JSON-ready extras (package counts, pip hashes, checks, host).
+    """
+
+    phase: Phase
+    created: str
+    reason: str = ""
+    owner: Owner | None = None
+    tier: str | None = None
+    recipe: str | None = None
+    llmenv: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,67 @@
+"""Keep secrets out of what is shown and written: two renderings, *mask* for people and *strip* for files."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+MASK = "***"
+
+_TOKEN_PATH = re.compile(r"/t/[^/\s\"']+")
+_USERINFO = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<user>[^/@\s\"']+)@", re.IGNORECASE)
+_QUERY = re.compile(r"(?P<key>[?&](?:token|access_token|auth|key|api_key|password|sig|signature)=)[^&\s\"'#]+", re.IGNORECASE)
+_HEADER = re.compile(r"(?P<key>authorization:\s*(?:basic|bearer|token)?\s*)\S+", re.IGNORECASE)
+_ASSIGNED = re.compile(r"(?P<key>\b(?:HF_TOKEN|[A-Z0-9_]*(?:_TOKEN|_SECRET|_PASSWORD|_API_KEY))=)\S+")
+_PLACEHOLDER = re.compile(r"/t/<TOKEN>|<TOKEN>|\*{3,}@", re.IGNORECASE)
+_ENV_REFERENCE = re.compile(r"^\$\{\w+\}(?::\$\{\w+\})?$")
+
+
+def mask(text: str) -> str:
+    """Return ``text`` with every secret replaced by ``***``; what is left still tells which address it was.
+
+    ``${NAME}`` references are no secrets and stay.
+    """
+    text = _TOKEN_PATH.sub(f"/t/{MASK}", text)
+    text = _USERINFO.sub(_mask_user, text)
+    text = _QUERY.sub(rf"\g<key>{MASK}", text)
+    text = _HEADER.sub(rf"\g<key>{MASK}", text)
+    return _ASSIGNED.sub(rf"\g<key>{MASK}", text)
+
+
+def _mask_user(match: re.Match[str]) -> str:
+    user = match["user"]
+    if user == "git" or _ENV_REFERENCE.match(user):  # git+ssh://git@host names an account, not a secret
+        return match[0]
+    return f"{match['scheme']}{MASK}@"
+
+
+def strip(text: str) -> str:
+    """Return ``text`` with the secret parts of its URLs removed, so that it can be written and read again elsewhere."""
+    text = _TOKEN_PATH.sub("", text)
+    text = _USERINFO.sub(_strip_user, text)
+    text = _QUERY.sub("", text)
+    text = _HEADER.sub(r"\g<key>", text)
+    return _ASSIGNED.sub(r"\g<key>", text)
+
+
+def _strip_user(match: re.Match[str]) -> str:
+    user = match["user"]
+    if user == "git" or _ENV_REFERENCE.match(user):
+        return match[0]
+    return match["scheme"]
+
+
+def has_secret(text: str) -> bool:
+    """Return whether masking would change ``text``."""
+    return mask(text) != text
+
+
+def has_placeholder(text: str) -> bool:
+    """Return whether ``text`` holds a literal ``<TOKEN>`` (or a mask) that somebody's export left behind."""
+    return _PLACEHOLDER.search(text) is not None
+
+
+def host_of(url: str) -> str:
+    """Return scheme and host of a URL, for messages where the path does not matter."""
+    parts = urlsplit(strip(url))
+    return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
