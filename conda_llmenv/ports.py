@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from conda_llmenv.model import (
+    EnvState,
     HostFacts,
     InstallRequest,
     Notice,
@@ -141,3 +142,32 @@ class CommandResult(Protocol):
     stdout: str
     stderr: str
     timed_out: bool
+
+
+class Transaction(Protocol):
+    """One creation or replacement of a prefix: all of it or nothing of it."""
+
+    prefix: Path
+
+    def __enter__(self) -> Transaction:
+        """Lock, recover leftovers, write the journal and make the prefix in phase ``creating``."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Take everything back unless :meth:`commit` was called."""
+
+    def commit(
+        self,
+        *,
+        spec: Mapping[str, Any],
+        state: EnvState,
+        variables: Mapping[str, str | None],
+        history_specs: Sequence[str],
+    ) -> tuple[Notice, ...]:
+        """Write variables, what was asked and what was made, then conda's history; from here the environment exists."""
+
+
+class BeginTransaction(Protocol):
+    """Opens a transaction on a prefix."""
+
+    def __call__(self, prefix: Path, *, replace: bool, keep: bool) -> Transaction:
+        """``replace`` allows an existing environment to be replaced; ``keep`` leaves a failed new one for inspection."""

@@ -1,0 +1,1 @@
+"""Use-cases: each takes what to do and the ports to do it with, returns models, and prints nothing."""

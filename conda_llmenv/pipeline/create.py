@@ -1,0 +1,198 @@
+"""Create an environment: plan, then link conda packages while pip resolves and downloads, then pip, then record."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conda_llmenv import __version__
+from conda_llmenv.compose import to_json
+from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
+from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
+from conda_llmenv.pipeline.plan import Plan, make_plan, pip_request, plan_pip, PlanRequest
+from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.ports import Transaction
+from conda_llmenv.redact import mask, strip
+
+ALWAYS_SET = {"PYTHONNOUSERSITE": "1"}
+"""A package in ``~/.local`` must never shadow one of the environment: conda's Python reads that folder, a venv's does not."""
+
+
+@dataclass(frozen=True)
+class CreateRequest:
+    """What to create, where, and how far to go.
+
+    Attributes:
+        plan: what was asked for.
+        prefix: absolute path of the environment.
+        replace: an existing environment there may be replaced.
+        keep: leave a failed new environment for inspection.
+        verify: import what the recipe promises once the environment exists.
+        command: the command line to note in conda's history, without secrets.
+    """
+
+    plan: PlanRequest
+    prefix: Path
+    replace: bool = False
+    keep: bool = False
+    verify: bool = True
+    command: str = "llmenv create"
+
+
+@dataclass(frozen=True)
+class Created:
+    """What was made, and how long its stages took (seconds)."""
+
+    prefix: Path
+    plan: Plan
+    pip: PipResult | None
+    imports: tuple[ImportOutcome, ...]
+    seconds: Mapping[str, float]
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def works(self) -> bool:
+        """Whether everything that was tried could be imported."""
+        return all(outcome.ok for outcome in self.imports)
+
+
+def plan_creation(request: CreateRequest, tools: Tools) -> Plan:
+    """Plan everything, the pip section too, and change nothing (``--dry-run``)."""
+    plan = make_plan(request.plan, tools)
+    if not plan.spec.pip:
+        return plan
+    return plan_pip(plan, pip_request(plan, tools.scratch(), offline=request.plan.offline), tools)
+
+
+def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
+    """Make the environment of ``plan`` at its prefix, all of it or nothing of it.
+
+    Raises:
+        PrefixError, LockBusy: the prefix cannot be used.
+        InstallFailed, PipFailed, PlanRefused: a step failed; what was there before is there again.
+    """
+    clock = _Clock()
+    with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
+        plan = _install_conda(request, plan, transaction, tools, clock)
+        result = _install_pip(request, plan, transaction, tools, clock)
+        notices = transaction.commit(
+            spec=spec_json(request, plan, result),
+            state=_state(plan, result),
+            variables={**ALWAYS_SET, **{variable.name: variable.value for variable in plan.spec.variables}},
+            history_specs=plan.draft.solve.specs,
+        )
+    imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
+    clock.stamp("verify")
+    return Created(request.prefix, plan, result, imports, clock.seconds, notices)
+
+
+def wanted_imports(plan: Plan) -> tuple[str, ...]:
+    """Return the module names that the layers promise to be importable."""
+    return tuple(str(name) for name in plan.spec.verify.get("imports", ()))
+
+
+def _install_conda(request: CreateRequest, plan: Plan, transaction: Transaction, tools: Tools, clock: _Clock) -> Plan:
+    """Link the conda packages while the pip section is resolved and its files are fetched beside it."""
+    install = InstallRequest(
+        records=plan.solution.records,
+        prefix=transaction.prefix,
+        package_cache=tools.caches.packages,
+        requested=plan.draft.solve.specs,
+        subdir=plan.draft.facts.subdir,
+        offline=request.plan.offline,
+    )
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="pip") as pool:
+        beside: Future[Plan] | None = pool.submit(_prepare_pip, request, plan, tools) if plan.spec.pip else None
+        tools.engine().install(install, tools.reporter)
+        clock.stamp("conda")
+        return beside.result() if beside is not None else plan
+
+
+def _prepare_pip(request: CreateRequest, plan: Plan, tools: Tools) -> Plan:
+    wanted = pip_request(plan, tools.scratch(), offline=request.plan.offline)
+    if plan.pip is None:
+        plan = plan_pip(plan, wanted, tools)
+    if plan.pip is not None:
+        tools.pip().prefetch(plan.pip, wanted, tools.reporter)
+    return plan
+
+
+def _install_pip(
+    request: CreateRequest, plan: Plan, transaction: Transaction, tools: Tools, clock: _Clock
+) -> PipResult | None:
+    if plan.pip is None:
+        return None
+    wanted: PipRequest = pip_request(plan, tools.scratch(), offline=request.plan.offline)
+    result = tools.pip().install(plan.pip, wanted, transaction.prefix, tools.reporter)
+    clock.stamp("pip")
+    return result
+
+
+def _state(plan: Plan, result: PipResult | None) -> EnvState:
+    spec = plan.spec
+    return EnvState(
+        phase=Phase.CREATED,
+        created=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
+        tier=spec.tier.name if spec.tier else None,
+        recipe=spec.recipe.name if spec.recipe else None,
+        llmenv=__version__,
+        facts={
+            "engine": plan.solution.engine,
+            "conda_packages": len(plan.solution.records),
+            "pip_packages": len(result.packages) if result else 0,
+            "host": dataclasses.asdict(plan.draft.facts),
+        },
+    )
+
+
+def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> dict[str, Any]:
+    """Return what was asked for and what was chosen, free of secrets, as ``conda-meta/llmenv/spec.json`` keeps it."""
+    packages = result.packages if result else ()
+    return {
+        "asked": to_json(plan.spec),
+        "command": mask(request.command),
+        "channels": [strip(channel.url) for channel in plan.draft.channels],
+        "virtual_packages": {virtual.name: virtual.version for virtual in plan.draft.virtual},
+        "conda": [_record_json(record) for record in plan.solution.records],
+        "pip": [
+            {
+                "name": package.name,
+                "version": package.version,
+                "requirement": strip(package.requirement),
+                "hashes": list(package.hashes),
+                "url": strip(package.url) if package.url else None,
+            }
+            for package in packages
+        ],
+    }
+
+
+def _record_json(record: Record) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.version,
+        "build": record.build,
+        "subdir": record.subdir,
+        "url": strip(record.url),
+        "sha256": record.sha256,
+        "md5": record.md5,
+    }
+
+
+class _Clock:
+    """Seconds per stage, in the order the stages ended."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    def stamp(self, stage: str) -> None:
+        now = time.monotonic()
+        self.seconds[stage] = round(now - self._last, 3)
+        self._last = now

@@ -1,0 +1,221 @@
+"""From what was asked to a judged plan: compose, choose the tier, check, solve, check again."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+
+from conda_llmenv.compose import ComposeRequest, compose, read_tiers
+from conda_llmenv.errors import PlanRefused, Unsatisfiable
+from conda_llmenv.hardware import (
+    apply_changes,
+    check_after,
+    check_before,
+    check_pip,
+    choose_tier,
+    explain_unsatisfiable,
+    virtual_packages,
+)
+from conda_llmenv.model import (
+    Channel,
+    EnvSpec,
+    HostFacts,
+    Notice,
+    PipPlan,
+    PipRequest,
+    Solution,
+    SolveRequest,
+    Status,
+    TierChoice,
+    Verdict,
+    VirtualPackage,
+)
+from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.pypi.provided import provided_distributions
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """What a person asked for.
+
+    Attributes:
+        compose: the layers to stack; its ``tier`` may be ``auto``.
+        channel_priority: overrides what the fragments say, or None.
+        exclude_newer: ignore conda packages newer than this.
+        offline: use caches only.
+    """
+
+    compose: ComposeRequest
+    channel_priority: str | None = None
+    exclude_newer: dt.datetime | None = None
+    offline: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan before solving: composed, with the machine it is for."""
+
+    spec: EnvSpec
+    facts: HostFacts
+    tier: TierChoice | None
+    virtual: tuple[VirtualPackage, ...]
+    channels: tuple[Channel, ...]
+    solve: SolveRequest
+    verdicts: tuple[Verdict, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A solved and judged plan; ``pip`` is None until the pip section is resolved (or when there is none)."""
+
+    draft: Draft
+    solution: Solution
+    verdicts: tuple[Verdict, ...] = ()
+    pip: PipPlan | None = None
+
+    @property
+    def spec(self) -> EnvSpec:
+        """The composed environment."""
+        return self.draft.spec
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Everything noticed while composing and looking at the machine."""
+        return self.draft.notices
+
+
+def with_tier(request: ComposeRequest, tools: Tools, facts: HostFacts) -> tuple[ComposeRequest, TierChoice | None]:
+    """Settle the tier: the one asked for, the one that fits this machine, or none.
+
+    A recipe without ``--tier`` means ``auto``: a workload cannot be planned without knowing what it runs on.
+    """
+    if request.tier == AUTO or (request.tier is None and request.recipe is not None):
+        choice = choose_tier(facts, read_tiers(tools.library))
+        return dataclasses.replace(request, tier=choice.name), choice
+    if request.tier is None:
+        return request, None
+    return request, TierChoice(request.tier, "asked for", assumed=not facts.gpus, gpu_count=len(facts.gpus))
+
+
+def draft(request: PlanRequest, tools: Tools) -> Draft:
+    """Compose the layers and judge what can be judged without repodata.
+
+    Raises:
+        ConflictError, FileFormatError, NotFoundError: the layers cannot be composed.
+        PlanRefused: a check of card, driver or CUDA failed.
+    """
+    facts = tools.host()
+    layers, tier = with_tier(request.compose, tools, facts)
+    spec = compose(layers, tools.library)
+    virtual, notices = virtual_packages(facts, spec, tools.environ)
+    verdicts = check_before(spec, facts, virtual)
+    channels = tools.resolve_channels(tuple(channel.name for channel in spec.channels), spec.nodefaults is not None)
+    solve = SolveRequest(
+        specs=tuple(text for merged in spec.specs for text in merged.texts),
+        channels=channels,
+        subdirs=(facts.subdir, "noarch"),
+        virtual_packages=virtual,
+        channel_priority=request.channel_priority or spec.channel_priority,
+        exclude_newer=request.exclude_newer,
+        repodata_cache=tools.caches.repodata,
+        offline=request.offline,
+    )
+    result = Draft(spec, facts, tier, virtual, channels, solve, verdicts, (*tools.warnings, *spec.notices, *notices))
+    refuse_failed(result, tools)
+    return result
+
+
+def make_plan(request: PlanRequest, tools: Tools) -> Plan:
+    """Draft, solve with the engine and judge what was chosen; links nothing.
+
+    Raises:
+        PlanRefused: the solution is not what was asked for (a CPU build for a GPU tier, say).
+        Unsatisfiable: nothing fits; the lines that take part are named.
+    """
+    result = draft(request, tools)
+    try:
+        solution = tools.engine().solve(result.solve, tools.reporter)
+    except Unsatisfiable as error:
+        raise explained(error, result, tools) from error
+    verdicts = (*result.verdicts, *check_after(result.spec, solution, result.facts, result.virtual))
+    refuse_failed(dataclasses.replace(result, verdicts=verdicts), tools, solution)
+    return Plan(result, solution, verdicts)
+
+
+def pip_request(plan: Plan, scratch: Path, *, offline: bool = False) -> PipRequest:
+    """Return what the pip installer is asked, given what conda provides."""
+    python = plan.solution.record("python")
+    return PipRequest(
+        section=plan.spec.pip,
+        python_version=python.version if python else "",
+        provided=provided_distributions(plan.solution.records),
+        subdir=plan.draft.facts.subdir,
+        scratch=scratch,
+        offline=offline,
+    )
+
+
+def plan_pip(plan: Plan, request: PipRequest, tools: Tools) -> Plan:
+    """Resolve the pip section and judge what was chosen.
+
+    Raises:
+        PipFailed: the section cannot be resolved.
+        PlanRefused: a wheel cannot run on this card and driver.
+    """
+    resolved = tools.pip().resolve(request, tools.reporter)
+    found = check_pip(plan.spec, resolved, plan.solution, plan.draft.facts, plan.draft.virtual)
+    verdicts = (*plan.verdicts, *found)
+    refuse_failed(dataclasses.replace(plan.draft, verdicts=verdicts), tools, plan.solution)
+    return dataclasses.replace(plan, pip=resolved, verdicts=verdicts)
+
+
+def refuse_failed(draft: Draft, tools: Tools, solution: Solution | None = None) -> None:
+    """Raise :class:`PlanRefused` for the failed verdicts, with the proof that the proposed changes work."""
+    failed = tuple(verdict for verdict in draft.verdicts if verdict.status is Status.FAIL)
+    if not failed:
+        return
+    message = failed[0].summary if len(failed) == 1 else f"{len(failed)} checks refuse this plan"
+    proof = prove_changes(draft, failed, tools) if solution is not None else ()
+    raise PlanRefused(message, failed, details=proof)
+
+
+def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable | PlanRefused:
+    """Turn a solver's refusal into one with file:line of the specs that take part, and a fix where one is known."""
+    verdict = explain_unsatisfiable(draft.spec, error, draft.channels)
+    if verdict is not None:
+        proof = prove_changes(draft, (verdict,), tools)
+        return PlanRefused(verdict.summary, (verdict,), details=(*proof, "", *error.details))
+    parts = [part for merged in draft.spec.specs if merged.name in error.packages for part in merged.parts]
+    asked = [f"{part.value:<30} {part.origin.where}   {part.origin.label}" for part in parts]
+    return Unsatisfiable(
+        error.message,
+        packages=error.packages,
+        details=(*asked, "", *error.details) if asked else error.details,
+        hint=error.hint or "relax one of these lines, or see which layer asks for it with `llmenv compose --explain PACKAGE`",
+        origins=[part.origin for part in parts],
+    )
+
+
+def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> tuple[str, ...]:
+    """Solve again with the proposed changes applied and say what comes out; silent where nothing is proposed."""
+    changes = tuple(change for verdict in verdicts for change in verdict.changes)
+    if not any(change.kind in {"channels", "spec", "add", "drop"} for change in changes):
+        return ()
+    spec = apply_changes(draft.spec, changes)
+    request = dataclasses.replace(
+        draft.solve,
+        specs=tuple(text for merged in spec.specs for text in merged.texts),
+        channels=tools.resolve_channels(tuple(channel.name for channel in spec.channels), spec.nodefaults is not None),
+    )
+    try:
+        solution = tools.engine().solve(request, tools.reporter)
+    except Unsatisfiable:
+        return ("the change alone is not enough: more specs have to move",)
+    shown = [solution.record(name) for name in ("pytorch", "cuda-version") if solution.record(name)]
+    first = str(shown[0]) + ", " if shown else ""
+    return (f"then  {first}{len(solution.records)} packages",)

@@ -1,0 +1,54 @@
+"""The ports a use-case works with, wired once by the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from conda_llmenv.model import Channel, Notice
+from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostReader, Library, PipInstaller, Reporter
+
+ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
+"""Channel names in order, and whether ``nodefaults`` was asked for, to the channels a solve reads."""
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Folders that outlive a run: extracted packages and repodata."""
+
+    packages: Path
+    repodata: Path
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Everything a use-case may touch.
+
+    Attributes:
+        library: finds fragments, tiers and recipes.
+        host: reads this machine.
+        engine: constructs the conda side on first use, so that composing never loads a solver.
+        pip: constructs the pip side on first use.
+        begin: opens a transaction on a prefix.
+        run: starts programs.
+        resolve_channels: channel names to URLs by the person's configuration.
+        caches: where downloads are kept.
+        reporter: receives progress.
+        environ: the environment variables of this run.
+        scratch: makes a private temporary folder that is removed at the end of the run.
+        warnings: what was noticed while the tools were put together.
+    """
+
+    library: Library
+    host: HostReader
+    engine: Callable[[], Engine]
+    pip: Callable[[], PipInstaller]
+    begin: BeginTransaction
+    run: CommandRunner
+    resolve_channels: ResolveChannels
+    caches: Caches
+    reporter: Reporter
+    environ: Mapping[str, str]
+    scratch: Callable[[], Path]
+    warnings: tuple[Notice, ...] = ()
