@@ -20,6 +20,10 @@ GRACE_SECONDS = 5.0
 """How long a process group may take to end after SIGTERM before it gets SIGKILL."""
 
 
+_running: set[subprocess.Popen[str]] = set()
+"""Programs started by :func:`run` that have not ended, of every thread."""
+
+
 @dataclass(frozen=True)
 class Completed:
     """How a program ended; ``returncode`` is negative for a signal, as in :mod:`subprocess`."""
@@ -65,6 +69,7 @@ def run(
         errors="replace",
         start_new_session=True,
     )
+    _running.add(process)
     outputs = [_Drain(stream, on_line) for stream in (process.stdout, process.stderr) if stream is not None]
     timed_out = False
     try:
@@ -77,10 +82,17 @@ def run(
         timed_out = True
     finally:
         end_group(process)
+        _running.discard(process)
         for output in outputs:
             output.join()
     stdout, stderr = (output.text() for output in outputs)
     return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out)
+
+
+def end_running() -> None:
+    """End every program that :func:`run` has started in any thread; the threads then see a failed program."""
+    for process in tuple(_running):
+        _signal_group(process.pid, signal.SIGTERM)
 
 
 def end_group(process: subprocess.Popen[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 MASK = "***"
@@ -26,6 +27,17 @@ def mask(text: str) -> str:
     text = _QUERY.sub(rf"\g<key>{MASK}", text)
     text = _HEADER.sub(rf"\g<key>{MASK}", text)
     return _ASSIGNED.sub(rf"\g<key>{MASK}", text)
+
+
+def mask_values(value: Any) -> Any:
+    """Return JSON-like data with every string in it masked; keys are ours and stay."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {key: mask_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mask_values(item) for item in value]
+    return value
 
 
 def _mask_user(match: re.Match[str]) -> str:

@@ -109,7 +109,11 @@ def _install_conda(request: CreateRequest, plan: Plan, transaction: Transaction,
     )
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="pip") as pool:
         beside: Future[Plan] | None = pool.submit(_prepare_pip, request, plan, tools) if plan.spec.pip else None
-        tools.engine().install(install, tools.reporter)
+        try:
+            tools.engine().install(install, tools.reporter)
+        except BaseException:
+            tools.stop()  # leaving the pool waits for its thread, and that one waits for a program
+            raise
         clock.stamp("conda")
         return beside.result() if beside is not None else plan
 

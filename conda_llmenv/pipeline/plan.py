@@ -89,16 +89,17 @@ class Plan:
         return self.draft.notices
 
 
-def with_tier(request: ComposeRequest, tools: Tools, facts: HostFacts) -> tuple[ComposeRequest, TierChoice | None]:
+def with_tier(request: ComposeRequest, tools: Tools) -> tuple[ComposeRequest, TierChoice | None]:
     """Settle the tier: the one asked for, the one that fits this machine, or none.
 
     A recipe without ``--tier`` means ``auto``: a workload cannot be planned without knowing what it runs on.
     """
     if request.tier == AUTO or (request.tier is None and request.recipe is not None):
-        choice = choose_tier(facts, read_tiers(tools.library))
+        choice = choose_tier(tools.host(), read_tiers(tools.library))
         return dataclasses.replace(request, tier=choice.name), choice
     if request.tier is None:
         return request, None
+    facts = tools.host()
     return request, TierChoice(request.tier, "asked for", assumed=not facts.gpus, gpu_count=len(facts.gpus))
 
 
@@ -110,7 +111,7 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
         PlanRefused: a check of card, driver or CUDA failed.
     """
     facts = tools.host()
-    layers, tier = with_tier(request.compose, tools, facts)
+    layers, tier = with_tier(request.compose, tools)
     spec = compose(layers, tools.library)
     virtual, notices = virtual_packages(facts, spec, tools.environ)
     verdicts = check_before(spec, facts, virtual)

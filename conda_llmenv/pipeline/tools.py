@@ -32,6 +32,7 @@ class Tools:
         pip: constructs the pip side on first use.
         begin: opens a transaction on a prefix.
         run: starts programs.
+        stop: ends every program that ``run`` has started and that is still at work.
         resolve_channels: channel names to URLs by the person's configuration.
         caches: where downloads are kept.
         reporter: receives progress.
@@ -46,6 +47,7 @@ class Tools:
     pip: Callable[[], PipInstaller]
     begin: BeginTransaction
     run: CommandRunner
+    stop: Callable[[], None]
     resolve_channels: ResolveChannels
     caches: Caches
     reporter: Reporter

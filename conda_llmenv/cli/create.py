@@ -1,0 +1,152 @@
+"""``llmenv create``: from layers to an installed environment, or to a plan of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import (
+    LayerOptions,
+    confirm_option,
+    json_option,
+    layer_options,
+    output_options,
+    target_options,
+)
+
+if TYPE_CHECKING:
+    from conda_llmenv.pipeline.create import CreateRequest
+    from conda_llmenv.pipeline.plan import Plan
+    from conda_llmenv.pipeline.tools import Tools
+
+
+@dataclass(frozen=True)
+class CreateOptions(LayerOptions):
+    """The options of ``create``, typed."""
+
+    name: str | None
+    prefix: str | None
+    engine: str
+    installer: str
+    priority: str | None
+    exclude_newer: datetime | None
+    offline: bool
+    dry_run: bool
+    keep: bool
+    no_verify: bool
+    no_kernel: bool
+    yes: bool
+    quiet: bool
+    verbose: int
+    as_json: bool
+
+
+@click.command()
+@target_options
+@layer_options
+@click.option("--engine", default="auto", metavar="ENGINE", help="Solver to use; `llmenv info` lists them.")
+@click.option("--installer", default="auto", metavar="NAME", help="Installer of the pip section: uv or pip.")
+@click.option("--strict-channel-priority", "priority", flag_value="strict", help="A channel hides those after it.")
+@click.option("--no-channel-priority", "priority", flag_value="disabled", help="The newest version of any channel wins.")
+@click.option("--exclude-newer", type=click.DateTime(), metavar="DATE", help="Ignore conda packages newer than this.")
+@click.option("--offline", is_flag=True, help="Use caches only.")
+@click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
+@click.option("--keep", is_flag=True, help="Leave a failed environment for inspection.")
+@click.option("--no-verify", is_flag=True, help="Do not import what the recipe promises.")
+@click.option("--no-kernel", is_flag=True, help="Register no Jupyter kernel (this version registers none yet).")
+@confirm_option
+@output_options
+@json_option
+def create(**options: Any) -> int:
+    """Compose, solve and install an environment, all of it or nothing of it.
+
+    The layers stack in this order, and a later one takes over only by saying so: base, the recipe's fragments, the
+    tier, ./llmenv.yml, -f files, packages on the command line.
+    """
+    from conda_llmenv.cli.wiring import open_tools
+
+    chosen = CreateOptions(**options)
+    if not (chosen.any_layer or Path("llmenv.yml").is_file()):
+        raise click.UsageError("nothing to create: give a --recipe, a --tier, a -f FILE or packages")
+    if not (chosen.name or chosen.prefix or chosen.dry_run):
+        raise click.UsageError("the environment needs a name (-n) or a folder (-p)")
+    with open_tools(
+        quiet=chosen.quiet,
+        as_json=chosen.as_json,
+        engine=chosen.engine,
+        installer=chosen.installer,
+        offline=chosen.offline,
+    ) as tools:
+        return _plan_and_create(chosen, tools)
+
+
+def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
+    from conda_llmenv.cli.created import say_created, say_plan
+    from conda_llmenv.pipeline.create import create as create_environment
+    from conda_llmenv.pipeline.create import plan_creation
+    from conda_llmenv.pipeline.plan import make_plan
+
+    request = _request(chosen)
+    asks = not chosen.yes and not chosen.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+    # A plan that is shown before anything happens has the pip section resolved; otherwise that overlaps the linking.
+    plan = plan_creation(request, tools) if chosen.dry_run or asks else make_plan(request.plan, tools)
+    console.warn_all(plan.notices)
+    if not chosen.as_json:
+        say_plan(plan)
+    if chosen.dry_run:
+        return _planned(plan, chosen)
+    if asks:
+        click.confirm("Proceed", default=True, abort=True, err=True)
+    created = create_environment(request, plan, tools)
+    return say_created(created, as_json=chosen.as_json)
+
+
+def _request(chosen: CreateOptions) -> CreateRequest:
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.pipeline.create import CreateRequest
+    from conda_llmenv.pipeline.plan import PlanRequest
+
+    config = user_config()
+    plan = PlanRequest(
+        chosen.compose_request(),
+        channel_priority=chosen.priority,
+        exclude_newer=chosen.exclude_newer,
+        offline=chosen.offline or config.offline,
+    )
+    return CreateRequest(
+        plan,
+        _prefix(chosen),
+        replace=chosen.yes,
+        keep=chosen.keep,
+        verify=not chosen.no_verify,
+        command=f"llmenv create {' '.join(sys.argv[2:])}".strip(),
+    )
+
+
+def _prefix(chosen: CreateOptions) -> Path:
+    """Return where the environment goes; an existing one there is replaced only after a yes."""
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.location import locate, refuse_existing
+
+    if not (chosen.name or chosen.prefix):
+        return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
+    prefix = locate(name=chosen.name, prefix=chosen.prefix, config=user_config())
+    if not chosen.yes and not chosen.dry_run:
+        refuse_existing(prefix)
+    return prefix
+
+
+def _planned(plan: Plan, chosen: CreateOptions) -> int:
+    from conda_llmenv.cli.created import plan_json
+
+    if chosen.as_json:
+        console.payload("create", {"dry_run": True, **plan_json(plan)})
+    else:
+        console.say("\ndry run: nothing was changed")
+    return 0

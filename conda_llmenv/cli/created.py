@@ -1,0 +1,159 @@
+"""How a plan and a finished environment are told: facts one a line, or the JSON payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.verdicts import chain_line, verdict_json, verdict_lines
+from conda_llmenv.model import PipPlan, Record, Status
+from conda_llmenv.pipeline.create import Created
+from conda_llmenv.pipeline.imports import ImportOutcome
+from conda_llmenv.pipeline.plan import Plan
+from conda_llmenv.redact import strip
+
+MEGABYTE = 1_000_000
+
+
+def say_plan(plan: Plan) -> None:
+    """Print tier, channels, solve and checks of a plan, one fact a line."""
+    draft, solution = plan.draft, plan.solution
+    if draft.tier is not None:
+        console.fact("tier", f"{draft.tier.name}, {draft.tier.reason}")
+    assumed = [virtual for virtual in draft.virtual if virtual.name == "__cuda"]
+    console.fact("cuda", "; ".join(f"__cuda={virtual.version}, {virtual.reason}" for virtual in assumed) or "none")
+    names = " > ".join(channel.name for channel in draft.channels)
+    console.fact("channels", f"{names}   {draft.solve.channel_priority}")
+    console.fact("solve", f"{len(solution.records)} packages, {solution.engine}, {solution.seconds:.1f} s{_size(plan)}")
+    if plan.pip is not None:
+        console.fact("pip", pip_line(plan.pip))
+    if chain_line(plan.verdicts):
+        console.fact("checks", chain_line(plan.verdicts))
+    for verdict in plan.verdicts:
+        if verdict.status is Status.WARN:
+            console.say(f"warning: {verdict.summary}\n" + "\n".join(verdict_lines(verdict)))
+
+
+def pip_line(plan: PipPlan) -> str:
+    """Return the pip section of a plan on one line."""
+    built = [package.name for package in plan.packages if package.built]
+    size = sum(package.size or 0 for package in plan.packages)
+    parts = [f"{len(plan.packages)} packages, {plan.installer}, {plan.seconds:.1f} s"]
+    if size:
+        parts.append(f"{size / MEGABYTE:.1f} MB to fetch unless cached")
+    if built:
+        parts.append(f"built here: {', '.join(built)}")
+    if plan.late:
+        parts.append(f"after these, against them: {', '.join(plan.late)}")
+    return "; ".join(parts)
+
+
+def _size(plan: Plan) -> str:
+    size = sum(record.size or 0 for record in plan.solution.records)
+    return f", {size / MEGABYTE:.1f} MB" if size else ""
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return a plan as it stands in a payload."""
+    draft = plan.draft
+    return {
+        "tier": None if draft.tier is None else {"name": draft.tier.name, "reason": draft.tier.reason},
+        "recipe": draft.spec.recipe.name if draft.spec.recipe else None,
+        "virtual_packages": [
+            {"name": virtual.name, "version": virtual.version, "reason": virtual.reason} for virtual in draft.virtual
+        ],
+        "channels": [{"name": channel.name, "url": strip(channel.url)} for channel in draft.channels],
+        "channel_priority": draft.solve.channel_priority,
+        "specs": list(draft.solve.specs),
+        "engine": plan.solution.engine,
+        "solve_seconds": round(plan.solution.seconds, 3),
+        "packages": [_record_json(record) for record in plan.solution.records],
+        "pip": None if plan.pip is None else _pip_json(plan.pip),
+        "checks": [verdict_json(verdict) for verdict in plan.verdicts],
+        "notices": console.notices_json(plan.notices),
+    }
+
+
+def _record_json(record: Record) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.version,
+        "build": record.build,
+        "channel": strip(record.channel),
+        "subdir": record.subdir,
+        "url": strip(record.url),
+        "sha256": record.sha256,
+        "size": record.size,
+    }
+
+
+def _pip_json(plan: PipPlan) -> dict[str, Any]:
+    return {
+        "installer": plan.installer,
+        "seconds": round(plan.seconds, 3),
+        "packages": [
+            {
+                "name": package.name,
+                "version": package.version,
+                "requirement": strip(package.requirement),
+                "hashes": list(package.hashes),
+                "built": package.built,
+                "size": package.size,
+            }
+            for package in plan.packages
+        ],
+        "late": [strip(line) for line in plan.late],
+    }
+
+
+def say_created(created: Created, *, as_json: bool) -> int:
+    """Print what was made and return the exit code: 1 if something that was promised cannot be imported."""
+    if as_json:
+        console.payload("create", _created_json(created), ok=created.works)
+        return 0 if created.works else 1
+    console.warn_all(created.notices)
+    console.fact("install", _install_line(created))
+    if created.imports:
+        console.fact("verify", _imports_line(created.imports))
+    console.fact("prefix", str(created.prefix))
+    if not created.works:
+        return _say_broken(created)
+    console.say(f"\ncreated. Use it:  conda activate {created.prefix}\n   without conda:  {created.prefix}/bin/python")
+    return 0
+
+
+def _install_line(created: Created) -> str:
+    pip = f", pip {len(created.pip.packages)}" if created.pip else ""
+    seconds = "  ".join(f"{stage} {value:.1f} s" for stage, value in created.seconds.items() if stage != "verify")
+    return f"conda {len(created.plan.solution.records)}{pip}   {seconds}"
+
+
+def _imports_line(outcomes: tuple[ImportOutcome, ...]) -> str:
+    good = sum(outcome.ok for outcome in outcomes)
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    return f"imports {good} of {len(outcomes)}   {seconds:.1f} s"
+
+
+def _say_broken(created: Created) -> int:
+    failed = [outcome for outcome in created.imports if not outcome.ok]
+    console.say(f"\nfailed: {len(failed)} of {len(created.imports)} imports do not work; the environment stays for inspection\n")
+    for outcome in failed:
+        console.say(f"  {outcome.module}: {outcome.reason}")
+    console.say(f"\nhint: `llmenv remove -p {created.prefix}` removes it; --no-verify skips this check")
+    return 1
+
+
+def _created_json(created: Created) -> dict[str, Any]:
+    result = created.pip
+    return {
+        "prefix": str(created.prefix),
+        "dry_run": False,
+        **plan_json(created.plan),
+        "pip_installed": [] if result is None else [f"{package.name}=={package.version}" for package in result.packages],
+        "imports": [
+            {"module": outcome.module, "ok": outcome.ok, "reason": outcome.reason, "seconds": outcome.seconds}
+            for outcome in created.imports
+        ],
+        "seconds": dict(created.seconds),
+        "notices": console.notices_json((*created.plan.notices, *created.notices)),
+    }

@@ -1,0 +1,86 @@
+"""The command group, loaded lazily, and the one place where failures become messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from conda_llmenv import __version__
+from conda_llmenv.cli import console
+
+
+class Entry(NamedTuple):
+    """Where a command lives and its line in ``--help``, so that help loads none of them."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS = {
+    "create": Entry("create", "create", "Compose, solve and install an environment, all of it or nothing of it."),
+    "compose": Entry("compose", "compose", "Print the merged environment.yml, or explain who asked for what."),
+    "tiers": Entry("tiers", "tiers", "List the hardware tiers, show one, or detect which fits this machine."),
+    "recipes": Entry("recipes", "recipes", "List the workloads that can be composed."),
+    "list": Entry("listing", "list_environments", "List the environments on this machine, or the packages of one."),
+    "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
+    "remove": Entry("remove", "remove", "Remove an environment."),
+    "completion": Entry("completion", "completion", "Print the completion script of a shell."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, not when help lists them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order a person meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command, or None if there is no such name."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(importlib.import_module(f"conda_llmenv.cli.{entry.module}"), entry.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry} is not a command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and name the nearest one for a misspelling."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(f"{error.message}{console.did_you_mean(args[0], COMMANDS)}", ctx) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands from the static summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="llmenv")
+def llmenv() -> None:
+    """Compose, solve and install environments for training language models.
+
+    Start with `llmenv tiers detect`, then `llmenv create --tier auto --recipe sft -n sft`.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 128+N ended by a signal."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        result = llmenv.main(args=arguments, prog_name="llmenv", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except BaseException as error:  # noqa: BLE001 - the one handler: everything a person can meet is worded here
+        return console.fail(error, arguments)
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,109 @@
+"""Options that several commands share, with conda's names and meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from conda_llmenv.compose import ComposeRequest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class LayerOptions:
+    """Which layers to stack, as the options of :func:`layer_options` name them."""
+
+    specs: tuple[str, ...]
+    tier: str | None
+    recipe: str | None
+    files: tuple[Path, ...]
+    channels: tuple[str, ...]
+    override_channels: bool
+
+    @property
+    def any_layer(self) -> bool:
+        """Whether anything but the base was asked for."""
+        return bool(self.specs or self.tier or self.recipe or self.files)
+
+    def compose_request(self) -> ComposeRequest:
+        """Return the request these options make."""
+        from conda_llmenv.compose import ComposeRequest
+
+        return ComposeRequest(
+            tier=self.tier,
+            recipe=self.recipe,
+            files=self.files,
+            specs=self.specs,
+            channels=self.channels,
+            override_channels=self.override_channels,
+        )
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``: one versioned document on stdout, everything else on stderr."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")(command)
+
+
+def target_options(command: Command) -> Command:
+    """Add ``-n`` and ``-p``, which name the environment."""
+    command = click.option("-p", "--prefix", metavar="PATH", help="Full path of the environment.")(command)
+    return click.option("-n", "--name", metavar="ENVIRONMENT", help="Name of the environment.")(command)
+
+
+def output_options(command: Command) -> Command:
+    """Add ``-q`` and ``-v``."""
+    command = click.option("-v", "--verbose", count=True, help="Say more; can be repeated.")(command)
+    return click.option("-q", "--quiet", is_flag=True, help="Print no progress.")(command)
+
+
+def confirm_option(command: Command) -> Command:
+    """Add ``-y``: do not ask."""
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")(command)
+
+
+def layer_options(command: Command) -> Command:
+    """Add what names the layers to stack: tier, recipe, files, channels and packages on the command line."""
+    decorators = (
+        click.option(
+            "-t",
+            "--tier",
+            metavar="TIER",
+            shell_complete=_complete("tier"),
+            help="Hardware tier, or `auto` for the one that fits this machine.",
+        ),
+        click.option(
+            "-r", "--recipe", metavar="RECIPE", shell_complete=_complete("recipe"), help="Workload, such as `sft`."
+        ),
+        click.option(
+            "-f",
+            "--file",
+            "files",
+            multiple=True,
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="A fragment or environment.yml to add; can be repeated.",
+        ),
+        click.option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="Channel to search first."),
+        click.option("--override-channels", is_flag=True, help="Use only the channels given with -c."),
+        click.argument("specs", nargs=-1, metavar="[PACKAGE]..."),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def _complete(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from conda_llmenv.library import default_library
+
+        names = (*default_library(Path.cwd()).names(kind), *(("auto",) if kind == "tier" else ()))
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+    return complete

@@ -1,0 +1,101 @@
+"""Puts the adapters behind the ports: the only place that knows all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from conda_llmenv import process
+from conda_llmenv.cli.progress import Display, display
+from conda_llmenv.config import CondaConfig, load_config, resolve_channels
+from conda_llmenv.host import read_host
+from conda_llmenv.library import default_library
+from conda_llmenv.model import Channel, HostFacts
+from conda_llmenv.pipeline.tools import Caches, Tools
+from conda_llmenv.ports import Engine, PipInstaller, Transaction
+
+HOST_ROOT = "LLMENV_HOST_ROOT"
+"""Folder to read host facts from instead of ``/``: a recorded machine, for planning elsewhere and for tests."""
+
+LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
+"""Seconds to wait for another process that works on the same prefix."""
+
+
+@contextlib.contextmanager
+def open_tools(
+    *, quiet: bool = False, as_json: bool = False, engine: str = "auto", installer: str = "auto", offline: bool = False
+) -> Iterator[Tools]:
+    """Open the tools of one command: its progress display and a scratch folder that is gone afterwards."""
+    config = user_config()
+    with contextlib.ExitStack() as stack:
+        reporter = stack.enter_context(display(quiet=quiet, as_json=as_json))
+
+        @functools.cache
+        def scratch() -> Path:
+            return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="llmenv-")))
+
+        yield Tools(
+            library=default_library(Path.cwd()),
+            host=functools.cache(host_facts),
+            engine=functools.cache(lambda: _engine(engine, config)),
+            pip=functools.cache(lambda: _installer(installer)),
+            begin=_Begin(reporter),
+            run=process.run,
+            stop=process.end_running,
+            resolve_channels=functools.partial(_channels, config),
+            caches=caches(config),
+            reporter=reporter,
+            environ=os.environ,
+            scratch=scratch,
+            warnings=config.notices,
+        )
+
+
+def user_config() -> CondaConfig:
+    """Return the person's conda configuration: files and ``CONDA_*`` variables."""
+    return load_config(os.environ, Path.home())
+
+
+def host_facts() -> HostFacts:
+    """Return the facts of this machine, or of the recorded one that ``LLMENV_HOST_ROOT`` names."""
+    return read_host(Path(os.environ.get(HOST_ROOT) or "/"))
+
+
+def caches(config: CondaConfig) -> Caches:
+    """Return the first writable package cache of the configuration and the repodata cache inside it."""
+    packages = config.package_cache()
+    return Caches(packages, packages / "cache" / "llmenv")
+
+
+def _channels(config: CondaConfig, names: tuple[str, ...], nodefaults: bool) -> tuple[Channel, ...]:  # noqa: FBT001 - positional by the port
+    return resolve_channels(names, config, nodefaults=nodefaults)
+
+
+def _engine(name: str, config: CondaConfig) -> Engine:
+    from conda_llmenv.engines.registry import choose
+
+    return choose(name, config).engine
+
+
+def _installer(name: str) -> PipInstaller:
+    from conda_llmenv.pypi.registry import choose
+
+    return choose(name).installer
+
+
+class _Begin:
+    """Opens prefix transactions that tell a person when they wait."""
+
+    def __init__(self, reporter: Display) -> None:
+        self._reporter = reporter
+
+    def __call__(self, prefix: Path, *, replace: bool, keep: bool) -> Transaction:
+        from conda_llmenv.cli.console import say
+        from conda_llmenv.prefix.transaction import PrefixTransaction
+
+        timeout = float(os.environ.get(LOCK_TIMEOUT, "300"))
+        return PrefixTransaction(prefix, replace=replace, keep=keep, lock_timeout=timeout, on_wait=say)
