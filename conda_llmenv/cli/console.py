@@ -32,6 +32,14 @@ def fact(label: str, text: str) -> None:
     out(f"{label:<{LABEL_WIDTH}}{text}")
 
 
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in aligned columns; the last column is as wide as it is."""
+    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles) - 1)]
+    for row in (titles, *rows):
+        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        out("  ".join((*padded, row[-1])).rstrip())
+
+
 def say(text: str = "") -> None:
     """Print something about the work (never data) to stderr, without secrets."""
     click.echo(mask(text), err=True)

@@ -75,11 +75,11 @@ def layer_options(command: Command) -> Command:
             "-t",
             "--tier",
             metavar="TIER",
-            shell_complete=_complete("tier"),
+            shell_complete=complete_names("tier"),
             help="Hardware tier, or `auto` for the one that fits this machine.",
         ),
         click.option(
-            "-r", "--recipe", metavar="RECIPE", shell_complete=_complete("recipe"), help="Workload, such as `sft`."
+            "-r", "--recipe", metavar="RECIPE", shell_complete=complete_names("recipe"), help="Workload, such as `sft`."
         ),
         click.option(
             "-f",
@@ -99,7 +99,9 @@ def layer_options(command: Command) -> Command:
     return command
 
 
-def _complete(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes the names of a kind (``tier``, ``recipe``) at the shell."""
+
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from conda_llmenv.library import default_library
 

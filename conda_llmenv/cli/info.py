@@ -1,0 +1,87 @@
+"""``llmenv info``: what an environment is, or what this machine and this program are."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Any
+
+import click
+
+from conda_llmenv import __version__
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import json_option, target_options
+
+
+@click.command()
+@target_options
+@json_option
+def info(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+    """Show what an environment is (with -n or -p), or what this machine and program are."""
+    if name or prefix:
+        _environment(name, prefix, as_json=as_json)
+    else:
+        _program(as_json=as_json)
+
+
+def _environment(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.inspect import describe
+    from conda_llmenv.prefix.location import existing
+
+    facts = describe(existing(name=name, prefix=prefix, config=user_config()))
+    if as_json:
+        console.payload("info", facts)
+        return
+    for key, value in facts.items():
+        for number, line in enumerate(_lines(value)):
+            console.fact(key if number == 0 else "", line)
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{key}={item}" for key, item in value.items()] or ["none"]
+    if isinstance(value, list):
+        return [str(item) for item in value] or ["none"]
+    return ["unknown" if value is None else str(value)]
+
+
+def _program(*, as_json: bool) -> None:
+    from conda_llmenv.cli.tiers import host_json, say_host
+    from conda_llmenv.cli.wiring import caches, host_facts, user_config
+    from conda_llmenv.engines.registry import availability
+    from conda_llmenv.pypi.registry import installers
+
+    config, facts = user_config(), host_facts()
+    engines, pip = availability(), installers()
+    if as_json:
+        console.payload(
+            "info",
+            {
+                "version": __version__,
+                "python": sys.version.split()[0],
+                "engines": engines,
+                "installers": pip,
+                "envs_dirs": [str(folder) for folder in config.envs_dirs],
+                "package_cache": str(caches(config).packages),
+                "config_files": [str(path) for path in config.files],
+                "host": host_json(facts),
+            },
+        )
+        return
+    console.fact("llmenv", f"{__version__}, Python {sys.version.split()[0]}, py-rattler {_version('py-rattler')}")
+    for engine, state in engines.items():
+        console.fact("engine", f"{engine}: {state}")
+    for installer, state in pip.items():
+        console.fact("installer", f"{installer}: {state}")
+    console.fact("envs", ", ".join(str(folder) for folder in config.envs_dirs))
+    console.fact("cache", str(caches(config).packages))
+    console.fact("config", ", ".join(str(path) for path in config.files) or "no .condarc")
+    say_host(facts)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

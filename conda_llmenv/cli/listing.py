@@ -1,0 +1,67 @@
+"""``llmenv list``: the environments on this machine, or the packages of one."""
+
+from __future__ import annotations
+
+import click
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import json_option, target_options
+
+
+@click.command("list")
+@target_options
+@json_option
+def list_environments(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+    """List the environments on this machine, or the packages of one with -n or -p."""
+    if name or prefix:
+        _list_packages(name, prefix, as_json=as_json)
+    else:
+        _list_all(as_json=as_json)
+
+
+def _list_all(*, as_json: bool) -> None:
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.inspect import environments
+
+    found = environments(user_config())
+    if as_json:
+        console.payload(
+            "list",
+            [
+                {
+                    "name": environment.name,
+                    "prefix": str(environment.prefix),
+                    "phase": environment.phase,
+                    "tier": environment.tier,
+                    "recipe": environment.recipe,
+                }
+                for environment in found
+            ],
+        )
+        return
+    console.table(
+        ("name", "phase", "tier", "recipe", "prefix"),
+        [
+            (
+                environment.name,
+                environment.phase,
+                environment.tier or "",
+                environment.recipe or "",
+                str(environment.prefix),
+            )
+            for environment in found
+        ],
+    )
+
+
+def _list_packages(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.inspect import packages
+    from conda_llmenv.prefix.location import existing
+
+    found = packages(existing(name=name, prefix=prefix, config=user_config()))
+    rows = [(package.name, package.version, package.build, package.channel) for package in found]
+    if as_json:
+        console.payload("list", [dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in rows])
+    else:
+        console.table(("name", "version", "build", "channel"), rows)

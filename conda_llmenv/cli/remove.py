@@ -1,0 +1,35 @@
+"""``llmenv remove``: remove an environment, all of it or nothing of it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import confirm_option, json_option, target_options
+from conda_llmenv.errors import InputError
+
+
+@click.command()
+@target_options
+@confirm_option
+@json_option
+def remove(name: str | None, prefix: str | None, *, yes: bool, as_json: bool) -> None:
+    """Remove an environment. Folders that are no environment are never touched."""
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.location import existing
+    from conda_llmenv.prefix.removal import remove as remove_environment
+
+    if not (name or prefix):
+        raise click.UsageError("which environment? give -n or -p")
+    target = existing(name=name, prefix=prefix, config=user_config())
+    if not yes and not as_json:
+        if not sys.stdin.isatty():
+            raise InputError(f"{target} is not removed without a yes", hint="add -y")
+        click.confirm(f"Remove everything in {target}", default=False, abort=True, err=True)
+    remove_environment(target)
+    if as_json:
+        console.payload("remove", {"prefix": str(target)})
+    else:
+        console.say(f"removed {target}")
