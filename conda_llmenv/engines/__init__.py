@@ -1,0 +1,1 @@
+"""Solvers and installers of conda packages, each behind the Engine port; import one through the registry."""
