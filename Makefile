@@ -1,0 +1,52 @@
+# Everything a contributor or a machine runs. Each target sets up what it needs in .venv; nothing else is touched.
+PYTHON ?= python3
+VENV := .venv
+OLDEST := .venv-oldest
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint types suite suite-oldest soak bench format clean
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=26.2.2"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	touch $@
+
+# py-rattler 0.26 is what conda's own solver plugin pins in the base environment people install us into.
+$(OLDEST)/ready: pyproject.toml
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=26.2.2"
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]" "py-rattler>=0.26,<0.27"
+	touch $@
+
+demo: $(VENV)/ready  ## create an environment from a recipe through the offline channel, and use it
+	$(BIN)/python -m tests.demo .demo
+
+test: lint types suite suite-oldest  ## everything
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/ready
+	$(BIN)/mypy
+
+suite: $(VENV)/ready
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+suite-oldest: $(OLDEST)/ready
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "engine"
+
+soak: $(VENV)/ready  ## long randomised runs: 500 kill points and more
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak --run-soak
+
+bench: $(VENV)/ready  ## speed and memory as ratios, side by side, into bench/results/
+	$(BIN)/python -m bench
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(OLDEST) .demo build dist

@@ -1,0 +1,58 @@
+"""What starting up loads, counted in modules rather than in milliseconds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HEAVY = ("rattler", "rich", "jupyter_client", "torch", "ruamel", "uv", "pynvml", "packaging", "asyncio")
+
+
+def loaded_by(code: str, *path: Path) -> set[str]:
+    """Return the modules in ``sys.modules`` after running ``code`` in a fresh interpreter."""
+    program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    environment = {"PYTHONPATH": ":".join(map(str, path)), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, timeout=60
+    )
+    return set(json.loads(done.stderr.strip().splitlines()[-1]))
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """``llmenv --help`` answers without solver, YAML, display or notebook libraries."""
+    loaded = loaded_by("from conda_llmenv.cli.main import main\nassert main(['--help']) == 0")
+    assert {name for name in loaded if name.split(".")[0] in HEAVY} == set()
+
+
+def test_help_loads_no_command() -> None:
+    """Listing the commands imports none of them."""
+    loaded = loaded_by("from conda_llmenv.cli.main import main\nassert main(['--help']) == 0")
+    own = {name for name in loaded if name.startswith("conda_llmenv")}
+    assert {"conda_llmenv.cli.create", "conda_llmenv.pipeline", "conda_llmenv.compose"} & own == set()
+
+
+def test_every_summary_in_help_is_the_commands_own() -> None:
+    """The static table that keeps help light says what the commands themselves say."""
+    import click
+
+    from conda_llmenv.cli.main import COMMANDS, llmenv
+
+    context = click.Context(llmenv)
+    for name, entry in COMMANDS.items():
+        command = llmenv.get_command(context, name)
+        assert command is not None
+        assert (command.help or "").splitlines()[0].rstrip(".") == entry.summary.rstrip("."), name
+
+
+def test_the_plugin_loads_only_condas_hook_types(tmp_path: Path) -> None:
+    """conda imports the plugin on every call, so it must bring nothing along."""
+    plugins = tmp_path / "conda" / "plugins"
+    plugins.mkdir(parents=True)
+    (tmp_path / "conda" / "__init__.py").write_text("")
+    (plugins / "__init__.py").write_text("def hookimpl(function): return function\n")
+    (plugins / "types.py").write_text("class CondaSubcommand: pass\n")
+    before = loaded_by("import conda.plugins.types", tmp_path)
+    after = loaded_by("import conda_llmenv.plugin", tmp_path)
+    assert after - before <= {"conda_llmenv", "conda_llmenv.plugin", "__future__", "collections.abc"}
