@@ -1,0 +1,96 @@
+"""conda's history of an environment: what was asked for and which packages came in, in the format conda reads.
+
+conda takes a folder for an environment when ``conda-meta/history`` is there, so it is written last.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conda_llmenv.prefix.durable import write_file
+from conda_llmenv.prefix.inspect import InstalledRecord
+from conda_llmenv.prefix.location import HISTORY
+from conda_llmenv.redact import strip
+
+_SECTION = re.compile(r"==>\s*(?P<date>.+?)\s*<==")
+_ALIAS = re.compile(r"https://conda\.anaconda\.org/(?P<name>.+)")
+_DEFAULTS = re.compile(r"https://repo\.anaconda\.com/pkgs/(?:main|r|free|msys2)")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One section: when (local time), by which command, for which specs, and the packages (``+`` and ``-``)."""
+
+    date: str
+    command: str = ""
+    specs: str = ""
+    changes: tuple[str, ...] = ()
+
+
+def read_history(prefix: Path) -> tuple[Revision, ...]:
+    """Return the revisions, oldest first; lines that no conda writes are passed over.
+
+    Raises:
+        OSError: there is no history, or it may not be read.
+    """
+    revisions: list[Revision] = []
+    for raw in (prefix / HISTORY).read_text("utf-8", errors="replace").splitlines():
+        line = raw.strip()
+        section = _SECTION.match(line)
+        if section:
+            revisions.append(Revision(section["date"]))
+        elif line and revisions:
+            revisions[-1] = _with_line(revisions[-1], line)
+    return tuple(revisions)
+
+
+def write_history(prefix: Path, records: Iterable[InstalledRecord], specs: Sequence[str], command: str) -> None:
+    """Write the first revision of a new environment; what a linking tool may have begun is replaced.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    lines = [
+        f"==> {time.strftime('%Y-%m-%d %H:%M:%S')} <==",
+        f"# cmd: {_one_line(command)}",
+        *sorted(f"+{dist(record)}" for record in records),
+    ]
+    if specs:
+        lines.append(f"# update specs: {[_one_line(spec) for spec in specs]}")
+    write_file(prefix / HISTORY, ("\n".join(lines) + "\n").encode("utf-8", errors="surrogateescape"))
+
+
+def dist(record: InstalledRecord) -> str:
+    """Return conda's name for an installed package: ``channel/subdir::name-version-build``."""
+    channel = channel_name(record.channel, record.subdir)
+    return f"{channel}/{record.subdir}::{record.name}-{record.version}-{record.build}"
+
+
+def channel_name(channel: str, subdir: str) -> str:
+    """Return what conda calls a channel in its history: a name where it has one, else the URL without secrets."""
+    base = strip(channel).rstrip("/")
+    base = base[: -len(subdir) - 1] if base.endswith(f"/{subdir}") else base
+    named = _ALIAS.fullmatch(base)
+    if named:
+        return named["name"]
+    return "defaults" if _DEFAULTS.fullmatch(base) else base
+
+
+def _with_line(revision: Revision, line: str) -> Revision:
+    command = re.match(r"#\s*cmd:\s*(.+)", line)
+    if command:
+        return Revision(revision.date, command[1], revision.specs, revision.changes)
+    specs = re.match(r"#\s*\w+\s*specs:\s*(.+)", line)
+    if specs:
+        return Revision(revision.date, revision.command, specs[1], revision.changes)
+    if line.startswith("#"):
+        return revision
+    return Revision(revision.date, revision.command, revision.specs, (*revision.changes, line))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(strip(text).split())

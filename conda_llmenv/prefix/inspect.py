@@ -1,0 +1,117 @@
+"""What is inside an environment, read from ``conda-meta`` without loading a solver."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conda_llmenv.errors import PrefixError
+
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class InstalledRecord:
+    """One installed conda package; ``url`` and ``channel`` may carry credentials somebody else wrote there."""
+
+    name: str
+    version: str
+    build: str
+    subdir: str = ""
+    channel: str = ""
+    url: str = ""
+    requested: str = ""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The environment's Python: full version and absolute path."""
+
+    version: str
+    path: Path
+
+
+def installed(prefix: Path) -> tuple[InstalledRecord, ...]:
+    """Return the conda packages of an environment, sorted by name.
+
+    Raises:
+        PrefixError: a record is broken; the message names the file.
+    """
+    try:
+        files = [entry.path for entry in os.scandir(prefix / "conda-meta") if entry.name.endswith(".json")]
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise PrefixError(f"cannot read {prefix / 'conda-meta'}: {error.strerror}") from error
+    return tuple(sorted((_record(Path(path)) for path in files), key=lambda record: record.name))
+
+
+def interpreter(prefix: Path, records: tuple[InstalledRecord, ...]) -> Interpreter | None:
+    """Return the environment's Python, or None if it has none."""
+    record = next((record for record in records if record.name == "python"), None)
+    path = prefix / "bin" / "python"
+    return Interpreter(record.version, path) if record is not None and path.exists() else None
+
+
+def size(prefix: Path) -> int:
+    """Return the bytes on disk; a file with several links inside counts once, and links are not followed."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    folders = [os.fspath(prefix)]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            facts = entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            if facts.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                if (facts.st_dev, facts.st_ino) in seen:
+                    continue
+                seen.add((facts.st_dev, facts.st_ino))
+            total += facts.st_blocks * _BLOCK
+    return total
+
+
+def _record(path: Path) -> InstalledRecord:
+    try:
+        data = json.loads(path.read_bytes())
+        return InstalledRecord(
+            name=_text(data, "name"),
+            version=_text(data, "version"),
+            build=_text(data, "build"),
+            subdir=_optional(data, "subdir"),
+            channel=_optional(data, "channel"),
+            url=_optional(data, "url"),
+            requested=_requested(data),
+        )
+    except OSError as error:
+        raise PrefixError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError, TypeError, AttributeError) as error:
+        raise PrefixError(
+            f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
+        ) from error
+
+
+def _text(data: dict[str, Any], key: str) -> str:
+    value = data.get(key)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"it has no {key}")
+    return value
+
+
+def _optional(data: dict[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _requested(data: dict[str, Any]) -> str:
+    several = data.get("requested_specs")
+    if isinstance(several, list) and several:
+        return ", ".join(str(spec) for spec in several)
+    return _optional(data, "requested_spec")

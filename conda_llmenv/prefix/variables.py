@@ -1,0 +1,115 @@
+"""The variables of an environment, where ``conda activate`` finds them: ``conda-meta/state``.
+
+conda's activation puts each value between quotes of the shell at hand and escapes nothing, so a value is only written
+if bash, zsh, fish, tcsh, xonsh and PowerShell all give it back byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conda_llmenv.errors import InputError, PrefixError
+from conda_llmenv.names import check_name
+from conda_llmenv.prefix.durable import write_file
+
+STATE = Path("conda-meta", "state")
+"""conda's file; not to be confused with ours in ``conda-meta/llmenv``."""
+
+ALWAYS: Mapping[str, str] = {"PYTHONNOUSERSITE": "1"}
+"""Set unless the person says otherwise: a package in ``~/.local`` must not win over the environment's own."""
+
+UNSET = "***unset***"
+"""What conda writes for a variable that a package sets and the person does not want."""
+
+RESERVED = ("PATH",)
+"""Names that conda ignores, with a warning at every activation."""
+
+_UNSAFE = {
+    "'": "ends the quotes of bash, zsh and xonsh",
+    '"': "ends the quotes of fish, tcsh and PowerShell",
+    "`": "runs a command in tcsh and escapes in PowerShell",
+    "$": "is expanded by fish, tcsh and PowerShell",
+    "\\": "escapes in fish and xonsh",
+    "!": "is replaced from the history by tcsh",
+}
+
+
+def survives_activation(value: str) -> str | None:
+    """Return why a value would not reach the program byte for byte after ``conda activate``; None if it would."""
+    for character in value:
+        if character in _UNSAFE:
+            return f"{character} {_UNSAFE[character]}"
+        if not character.isprintable():
+            return f"the character U+{ord(character):04X} cannot stand in a line of a shell"
+    if value == UNSET:
+        return "conda reads this very text as “do not set”"
+    return None
+
+
+def read_variables(prefix: Path) -> dict[str, str]:
+    """Return the variables that activation sets.
+
+    Raises:
+        PrefixError: the file is broken; the message names it.
+    """
+    values = _read(prefix / STATE).get("env_vars", {})
+    return {name: value for name, value in values.items() if value != UNSET}
+
+
+def write_variables(prefix: Path, variables: Mapping[str, str | None]) -> None:
+    """Merge ``variables`` into what the environment sets; None takes one away.
+
+    ``PYTHONNOUSERSITE=1`` is set unless ``variables`` names it.
+
+    Raises:
+        InputError: a name or a value would not survive activation; nothing is written.
+        PrefixError: the file that is there is broken.
+        OSError: the disk refused.
+    """
+    _check(variables)
+    path = prefix / STATE
+    state = _read(path)
+    values = {**ALWAYS, **state.get("env_vars", {})}
+    for name, value in variables.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = value
+    content = {"version": 1, **state, "env_vars": values}
+    write_file(path, json.dumps(content, ensure_ascii=False).encode())
+
+
+def _check(variables: Mapping[str, str | None]) -> None:
+    problems = []
+    for name, value in variables.items():
+        try:
+            check_name("variable", name)
+        except InputError as error:
+            problems.append(f"{error.message}; {error.hint}")
+        if name in RESERVED:
+            problems.append(f"{name} is set by conda itself and ignored here")
+        why = survives_activation(value) if value is not None else None
+        if why is not None:
+            problems.append(f"{name}: {why}")
+    if problems:
+        raise InputError(
+            "variables would not survive `conda activate`",
+            details=problems,
+            hint="change the values in the fragment that sets them",
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise PrefixError(f"{path} cannot be read: it is no JSON text", hint="repair or remove that file") from error
+    values = data.get("env_vars", {}) if isinstance(data, dict) else None
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise PrefixError(f"{path} is not in conda's format", hint="repair or remove that file")
+    return dict(data)
