@@ -111,6 +111,16 @@ class Library(Protocol):
             OSError: it cannot be read.
         """
 
+    def exists(self, path: Path) -> bool:
+        """Return whether a file or folder that a fragment names is there."""
+
+    def file(self, path: Path) -> Source:
+        """Return a file given by path, as a fragment.
+
+        Raises:
+            NotFoundError: it cannot be read.
+        """
+
 
 class HostReader(Protocol):
     """Reads the facts of this machine."""
@@ -138,10 +148,21 @@ class CommandRunner(Protocol):
 class CommandResult(Protocol):
     """How a program ended."""
 
-    returncode: int
-    stdout: str
-    stderr: str
-    timed_out: bool
+    @property
+    def returncode(self) -> int:
+        """Exit status, negative for a signal."""
+
+    @property
+    def stdout(self) -> str:
+        """What it wrote to stdout."""
+
+    @property
+    def stderr(self) -> str:
+        """What it wrote to stderr."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was ended for taking too long."""
 
 
 class Transaction(Protocol):

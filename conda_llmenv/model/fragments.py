@@ -31,6 +31,7 @@ class Source:
         content: the bytes on disk.
         kind: what the file is read as.
         layer: the layer it takes part in.
+        detail: what that layer is called, such as the tier's or recipe's name; may be empty.
         shadows: display paths of files of the same name that this one hides, nearest first.
     """
 
@@ -41,6 +42,7 @@ class Source:
     kind: Kind = Kind.FRAGMENT
     layer: Layer = Layer.BASE
     shadows: tuple[str, ...] = ()
+    detail: str = ""
 
 
 class PipKind(enum.Enum):
@@ -124,7 +126,7 @@ class Fragment:
     """One file read: its environment.yml part and its ``llmenv:`` part, each value with its origin.
 
     ``settings`` keeps what of the ``llmenv:`` mapping has no field of its own (``verify``, ``defaults``, …), checked
-    against the JSON Schema of its kind.
+    against the JSON Schema of its kind. ``unknown_keys`` are top-level keys that mean nothing here; conda ignores them.
     """
 
     name: str
@@ -155,3 +157,4 @@ class Fragment:
     includes: tuple[tuple[str, str], ...] = ()
     shadows: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    unknown_keys: tuple[Sourced, ...] = ()

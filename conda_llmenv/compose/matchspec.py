@@ -1,0 +1,108 @@
+"""Conda specs, parsed by py-rattler in lenient mode, as the parts that merging looks at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from conda_llmenv.compose.problems import Unreadable
+
+_BUILD = re.compile(r"[A-Za-z0-9_.+*^$()|?\[\]\\{}-]+")
+_EXPERIMENTAL = re.compile(r"""\[.*\b(extras|when|flags)\s*=""")
+_VERSION_LIKE = re.compile(r"[\d.]+")
+
+
+@dataclass(frozen=True)
+class ParsedSpec:
+    """One MatchSpec taken apart.
+
+    Attributes:
+        name: lower-case package name.
+        version: version constraint in rattler's spelling (``=1.26`` is ``1.26.*``), empty for any.
+        build: build string, glob or ``^regex$``; empty for any.
+        channel: as written before ``::``, without the subdir; empty for any.
+        subdir: such as ``linux-64``; empty for any.
+        brackets: the other ``[key="value"]`` pairs, sorted.
+    """
+
+    name: str
+    version: str = ""
+    build: str = ""
+    channel: str = ""
+    subdir: str = ""
+    brackets: tuple[tuple[str, str], ...] = ()
+
+
+@lru_cache(maxsize=65536)
+def parse_spec(text: str) -> ParsedSpec:
+    """Take a conda spec apart.
+
+    Raises:
+        Unreadable: not a spec, or one that conda, mamba and rattler do not read alike.
+    """
+    from rattler import MatchSpec
+
+    if _EXPERIMENTAL.search(text):
+        raise Unreadable("extras and conditions are read by rattler only", hint="name the packages you need one by one")
+    try:
+        spec = MatchSpec(text, strict=False)
+    except Exception as error:
+        raise _bad_spec(text, error) from error
+    name = spec.name.normalized
+    if not name or _VERSION_LIKE.fullmatch(name):
+        raise Unreadable(
+            f"{text!r} does not name a package", hint="write `name` or `name version`, such as `python =3.11`"
+        )
+    build = _build(text, spec.build)
+    channel, subdir = _channel(text, spec.subdir or "")
+    return ParsedSpec(name, _version(spec.version), build, channel, subdir, _brackets(text, str(spec)))
+
+
+def _bad_spec(text: str, error: Exception) -> Unreadable:
+    reason = re.sub(r"\s+", " ", str(error)).strip()
+    hint = "write `name`, `name version` or `channel::name version build`"
+    if "@" in text or text.startswith("-e"):
+        hint = "this looks like a pip requirement: put it under `- pip:`"
+    return Unreadable(f"{text!r} is not a conda spec: {reason}", hint=hint)
+
+
+def _build(text: str, build: object) -> str:
+    found = str(build) if build is not None else ""
+    if found == "*":
+        return ""
+    if found and not _BUILD.fullmatch(found):
+        raise Unreadable(
+            f"{text!r} is read as build string {found!r}",
+            hint="separate version constraints by a comma, as in `name >=1,<2`",
+        )
+    return found
+
+
+def _version(version: object) -> str:
+    found = str(version) if version is not None else ""
+    return "" if found == "*" else found
+
+
+def _channel(text: str, subdir: str) -> tuple[str, str]:
+    # rattler gives the channel's URL under its own alias; the person's alias is not known here, so the text is kept
+    before, separator, _rest = text.partition("::")
+    match = re.search(r"""\bchannel\s*=\s*['"]?([^'",\]]+)""", text)
+    channel = before.strip() if separator else match[1] if match else ""
+    channel = channel.rstrip("/")
+    if subdir and channel.endswith(f"/{subdir}"):
+        channel = channel[: -len(subdir) - 1]
+    elif subdir and channel.endswith(f"[{subdir}]"):
+        channel = channel[: -len(subdir) - 2]
+    return channel, subdir
+
+
+_OWN_FIELDS = frozenset({"version", "build", "channel", "subdir", "name"})
+
+
+def _brackets(text: str, canonical: str) -> tuple[tuple[str, str], ...]:
+    if "[" not in canonical and "[" not in text:
+        return ()
+    inside = canonical[canonical.rfind("[") + 1 : -1] if canonical.endswith("]") else ""
+    pairs = re.findall(r"""(\w+)\s*=\s*"([^"]*)\"""", inside)
+    return tuple(sorted((key, value) for key, value in pairs if key not in _OWN_FIELDS))

@@ -1,0 +1,97 @@
+"""Environment variables: which names and values survive ``conda activate``, and how layers combine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.model import Fragment, MergedVariable, Notice, Variable
+from conda_llmenv.names import RULES
+
+NEEDS_PERMISSION = re.compile(
+    r"LD_.*|DYLD_.*|BASH_ENV|ENV|IFS|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|PATH|HOME|SHELL"
+    r"|PYTHON(PATH|HOME|STARTUP|INSPECT|EXECUTABLE|BREAKPOINT|USERBASE|PLATLIBDIR)"
+    r"|(PIP|UV|CONDA|MAMBA|GIT)_.*|.*_PROXY|NODE_OPTIONS|PERL5(LIB|OPT)|RUBYOPT"
+)
+"""Names that change how programs are found or loaded: a fragment that sets one must say so in ``allow_variables``."""
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f'\"`$\\\\!\ud800-\udfff]")
+MAX_VALUE = 100_000
+"""Longest value in bytes; Linux takes 128 KiB for one ``NAME=value``."""
+
+
+def check_variable_name(name: str, allowed: Iterable[str]) -> None:
+    """Check a variable's name against the written rule and the list that needs permission.
+
+    Raises:
+        Unreadable: it does not fit.
+    """
+    pattern, rule = RULES["variable"]
+    if not pattern.fullmatch(name):
+        upper = name.upper()
+        if pattern.fullmatch(upper):
+            raise Unreadable(
+                f"variable name {name!r} has lower-case letters, which conda and micromamba turn into upper case",
+                hint=f"write it as `{upper}`",
+            )
+        raise Unreadable(f"variable name {name[:60]!a} is not allowed", hint=f"use {rule}")
+    if NEEDS_PERMISSION.fullmatch(name) and name not in allowed:
+        raise Unreadable(
+            f"variable {name} changes how programs are found or loaded",
+            hint=f"if that is meant, say so in the same file: llmenv: {{allow_variables: [{name}]}}",
+        )
+
+
+def check_variable_value(name: str, value: str) -> None:
+    """Check that a value reaches programs byte for byte through conda's activation, which does not quote.
+
+    Raises:
+        Unreadable: it holds a character that some shell's activation script would change or execute.
+    """
+    unsafe = _UNSAFE.search(value)
+    if unsafe:
+        raise Unreadable(
+            f"the value of {name} holds {_shown(unsafe[0])}, which `conda activate` would not pass on unchanged",
+            hint="write the value without quotes, `$`, backquotes, backslashes, `!` and line breaks",
+        )
+    if len(value.encode()) > MAX_VALUE:
+        raise Unreadable(f"the value of {name} is longer than {MAX_VALUE} bytes", hint="put it into a file")
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() and character not in "'\"" else f"U+{ord(character):04X}"
+
+
+def merge_variables(fragments: Iterable[Fragment]) -> tuple[tuple[MergedVariable, ...], tuple[Notice, ...]]:
+    """Return each variable with the last layer's value, and a notice for every value that lost.
+
+    A value of None unsets; the variable stays in the result so that it is known who did so.
+    """
+    written: dict[str, list[Variable]] = {}
+    for fragment in fragments:
+        for variable in fragment.variables:
+            written.setdefault(variable.name, []).append(variable)
+    merged = tuple(_merge_one(written[name]) for name in sorted(written))
+    return merged, tuple(notice for variable in merged for notice in _notices(variable))
+
+
+def _merge_one(written: list[Variable]) -> MergedVariable:
+    *earlier, last = written
+    overridden = tuple(variable for variable in earlier if variable.value != last.value)
+    return MergedVariable(last.name, last.value, last.origin, overridden, last.why)
+
+
+def _notices(variable: MergedVariable) -> Iterable[Notice]:
+    if not variable.overridden:
+        return
+    before = ", ".join(f"{_value(old.value)} ({old.origin})" for old in variable.overridden)
+    yield Notice(
+        "variable-overridden",
+        f"variable {variable.name} is {_value(variable.value)} ({variable.origin}), overriding {before}",
+        (variable.origin, *(old.origin for old in variable.overridden)),
+    )
+
+
+def _value(value: str | None) -> str:
+    return "unset" if value is None else value
