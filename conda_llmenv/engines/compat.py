@@ -24,6 +24,11 @@ def build_string(text: str) -> Any:
     return text if kind is None else kind.new_unchecked(text)
 
 
+def requested_specs(specs: list[rattler.MatchSpec]) -> list[Any]:
+    """Return MatchSpecs as ``install`` takes them: unlike ``solve`` it hands its list on to the core unconverted."""
+    return [spec._match_spec for spec in specs]  # noqa: SLF001 - the public wrapper is refused with a TypeError
+
+
 def cutoff_options() -> dict[str, Any]:
     """Return the options of ``solve`` that make both versions treat undated records alike under ``exclude_newer``.
 

@@ -81,7 +81,7 @@ class RattlerEngine:
             platform=compat.subdir(request.subdir),
             execute_link_scripts=False,
             show_progress=False,
-            requested_specs=[convert.to_spec(strip(text)) for text in request.requested if "::" not in text],
+            requested_specs=compat.requested_specs([rattler.MatchSpec(strip(text)) for text in request.requested]),
             reporter=progress,
             **compat.package_cache(Path(request.package_cache)),
         )

@@ -1,0 +1,5 @@
+"""An offline conda channel of real ``.conda`` packages, built from the running interpreter and the Python package index.
+
+``python -m tests.channel OUT`` writes two channel folders: ``OUT/conda-forge`` and ``OUT/other``. Pointing conda's
+``channel_alias`` at OUT replaces conda-forge the way a mirror does.
+"""
