@@ -182,7 +182,8 @@ class Transaction(Protocol):
         spec: Mapping[str, Any],
         state: EnvState,
         variables: Mapping[str, str | None],
-        history_specs: Sequence[str],
+        history_specs: Sequence[str] = (),
+        command: str = ...,
     ) -> tuple[Notice, ...]:
         """Write variables, what was asked and what was made, then conda's history; from here the environment exists."""
 

@@ -20,6 +20,8 @@ from conda_llmenv.cli.options import (
     target_options,
 )
 
+from conda_llmenv.errors import PrefixError
+
 if TYPE_CHECKING:
     from conda_llmenv.pipeline.create import CreateRequest
     from conda_llmenv.pipeline.plan import Plan
@@ -131,14 +133,17 @@ def _request(chosen: CreateOptions) -> CreateRequest:
 
 def _prefix(chosen: CreateOptions) -> Path:
     """Return where the environment goes; an existing one there is replaced only after a yes."""
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.prefix.location import locate, refuse_existing
+    from conda_llmenv.cli.wiring import new_prefix, user_config
+    from conda_llmenv.prefix.location import is_environment
 
     if not (chosen.name or chosen.prefix):
         return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
-    prefix = locate(name=chosen.name, prefix=chosen.prefix, config=user_config())
-    if not chosen.yes and not chosen.dry_run:
-        refuse_existing(prefix)
+    prefix = new_prefix(chosen.name, chosen.prefix, user_config())
+    if is_environment(prefix) and not chosen.yes and not chosen.dry_run:
+        raise PrefixError(
+            f"{prefix} is an environment already",
+            hint="add -y to replace it (it comes back if the new one fails), or choose another name",
+        )
     return prefix
 
 

@@ -25,11 +25,10 @@ def info(name: str | None, prefix: str | None, *, as_json: bool) -> None:
 
 
 def _environment(name: str | None, prefix: str | None, *, as_json: bool) -> None:
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.prefix.inspect import describe
-    from conda_llmenv.prefix.location import existing
+    from conda_llmenv.cli.wiring import existing_prefix, user_config
+    from conda_llmenv.prefix.summary import describe
 
-    facts = describe(existing(name=name, prefix=prefix, config=user_config()))
+    facts = describe(existing_prefix(name, prefix, user_config()))
     if as_json:
         console.payload("info", facts)
         return
@@ -50,10 +49,11 @@ def _program(*, as_json: bool) -> None:
     from conda_llmenv.cli.tiers import host_json, say_host
     from conda_llmenv.cli.wiring import caches, host_facts, user_config
     from conda_llmenv.engines.registry import availability
-    from conda_llmenv.pypi.registry import installers
+    from conda_llmenv.pypi.registry import availability as installer_availability
 
     config, facts = user_config(), host_facts()
-    engines, pip = availability(), installers()
+    engines = {name: state.reason for name, state in availability().items()}
+    pip = {name: state.reason for name, state in installer_availability().items()}
     if as_json:
         console.payload(
             "info",

@@ -6,6 +6,7 @@ import click
 
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
+from conda_llmenv.redact import strip
 
 
 @click.command("list")
@@ -20,10 +21,10 @@ def list_environments(name: str | None, prefix: str | None, *, as_json: bool) ->
 
 
 def _list_all(*, as_json: bool) -> None:
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.prefix.inspect import environments
+    from conda_llmenv.cli.wiring import registry, user_config
+    from conda_llmenv.prefix.summary import summaries
 
-    found = environments(user_config())
+    found = summaries(user_config(), registry())
     if as_json:
         console.payload(
             "list",
@@ -45,8 +46,8 @@ def _list_all(*, as_json: bool) -> None:
             (
                 environment.name,
                 environment.phase,
-                environment.tier or "",
-                environment.recipe or "",
+                environment.tier,
+                environment.recipe,
                 str(environment.prefix),
             )
             for environment in found
@@ -55,12 +56,11 @@ def _list_all(*, as_json: bool) -> None:
 
 
 def _list_packages(name: str | None, prefix: str | None, *, as_json: bool) -> None:
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.prefix.inspect import packages
-    from conda_llmenv.prefix.location import existing
+    from conda_llmenv.cli.wiring import existing_prefix, user_config
+    from conda_llmenv.prefix.inspect import installed
 
-    found = packages(existing(name=name, prefix=prefix, config=user_config()))
-    rows = [(package.name, package.version, package.build, package.channel) for package in found]
+    found = installed(existing_prefix(name, prefix, user_config()))
+    rows = [(package.name, package.version, package.build, strip(package.channel)) for package in found]
     if as_json:
         console.payload("list", [dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in rows])
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -17,18 +19,21 @@ from conda_llmenv.errors import InputError
 @json_option
 def remove(name: str | None, prefix: str | None, *, yes: bool, as_json: bool) -> None:
     """Remove an environment. Folders that are no environment are never touched."""
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.prefix.location import existing
+    from conda_llmenv.cli.wiring import existing_prefix, registry, user_config
     from conda_llmenv.prefix.removal import remove as remove_environment
 
     if not (name or prefix):
         raise click.UsageError("which environment? give -n or -p")
-    target = existing(name=name, prefix=prefix, config=user_config())
+    target = existing_prefix(name, prefix, user_config())
     if not yes and not as_json:
         if not sys.stdin.isatty():
             raise InputError(f"{target} is not removed without a yes", hint="add -y")
         click.confirm(f"Remove everything in {target}", default=False, abort=True, err=True)
-    remove_environment(target)
+    active = os.environ.get("CONDA_PREFIX")
+    notices = remove_environment(
+        target, active=Path(active) if active else None, registry=registry(), on_wait=console.say
+    )
+    console.warn_all(notices)
     if as_json:
         console.payload("remove", {"prefix": str(target)})
     else:

@@ -60,6 +60,27 @@ def user_config() -> CondaConfig:
     return load_config(os.environ, Path.home())
 
 
+def registry() -> Path:
+    """Return conda's list of environments of this account."""
+    from conda_llmenv.prefix.environments import registry_file
+
+    return registry_file(os.environ)
+
+
+def new_prefix(name: str | None, prefix: str | None, config: CondaConfig) -> Path:
+    """Return where an environment of that name or path goes; see :func:`conda_llmenv.prefix.location.locate`."""
+    from conda_llmenv.prefix.location import locate
+
+    return locate(name, prefix, config=config, environ=os.environ)
+
+
+def existing_prefix(name: str | None, prefix: str | None, config: CondaConfig) -> Path:
+    """Return the path of an environment that is there; see :func:`conda_llmenv.prefix.location.find`."""
+    from conda_llmenv.prefix.location import find
+
+    return find(name, prefix, config=config, environ=os.environ)
+
+
 def host_facts() -> HostFacts:
     """Return the facts of this machine, or of the recorded one that ``LLMENV_HOST_ROOT`` names."""
     return read_host(Path(os.environ.get(HOST_ROOT) or "/"))
@@ -98,4 +119,6 @@ class _Begin:
         from conda_llmenv.prefix.transaction import PrefixTransaction
 
         timeout = float(os.environ.get(LOCK_TIMEOUT, "300"))
-        return PrefixTransaction(prefix, replace=replace, keep=keep, lock_timeout=timeout, on_wait=say)
+        return PrefixTransaction(
+            prefix, replace=replace, keep=keep, lock_timeout=timeout, on_wait=say, registry=registry()
+        )

@@ -86,6 +86,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
             state=_state(plan, result),
             variables={**ALWAYS_SET, **{variable.name: variable.value for variable in plan.spec.variables}},
             history_specs=plan.draft.solve.specs,
+            command=mask(request.command),
         )
     imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
     clock.stamp("verify")
