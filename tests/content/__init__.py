@@ -1,0 +1,1 @@
+"""Tests of the packaged fragments, tiers and recipes: what people compose."""
