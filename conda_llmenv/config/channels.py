@@ -1,0 +1,207 @@
+"""Channel names → addresses, by the person's configuration and conda's rules."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from conda_llmenv.config.settings import CondaConfig
+from conda_llmenv.errors import InputError
+from conda_llmenv.model import Channel, Origin, Sourced
+from conda_llmenv.redact import has_placeholder, mask, strip
+
+FALLBACK = "conda-forge"
+"""The channel where neither a fragment nor the configuration names one."""
+
+NODEFAULTS = "nodefaults"
+
+_SCHEMES = ("http", "https", "ftp", "s3", "file", "oci")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://")
+_PATH = re.compile(r"\.{1,2}(?:/|\Z)|~|/")
+_SUBDIR = re.compile(
+    r"/(?:noarch|(?:linux|osx|win|freebsd|zos|emscripten|wasi)-(?:32|64|aarch64|arm64|armv6l|armv7l|ppc64|ppc64le|"
+    r"riscv64|s390x|z|wasm32))/?\Z"
+)
+_TOKEN = re.compile(r"/t/(?P<token>[A-Za-z0-9-]+)(?=/|\Z)")
+_NAME = re.compile(r"[^\s<>\"'`$\\^{|}?#\[\]*:,;!=@%]+")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """One address of a channel, and the rule and place that made it so."""
+
+    url: str
+    rule: str
+    origin: Origin
+
+
+def resolve_channels(
+    names: Iterable[str], config: CondaConfig, *, nodefaults: bool = False, extra: Sequence[str] = ()
+) -> tuple[Channel, ...]:
+    """Return the channels to ask, highest priority first, each address once.
+
+    The configured channels follow those that fragments list, as with ``conda env create``, unless ``nodefaults`` is
+    asked for. Where nobody names any, it is conda-forge. ``nodefaults`` itself is never a channel.
+
+    Args:
+        names: as fragments wrote them: names, labels (``nvidia/label/cuda-12.1.0``), URLs or paths.
+        config: the person's configuration.
+        nodefaults: leave the configured channels out; a ``nodefaults`` among the names says the same.
+        extra: channels that come before all others.
+
+    Raises:
+        InputError: a name is no channel, or an administrator's list forbids it.
+    """
+    wanted = [*extra, *names]
+    listed = [name for name in wanted if name != NODEFAULTS]
+    if not nodefaults and NODEFAULTS not in wanted:
+        listed += [channel.value for channel in config.channels if channel.value != NODEFAULTS]
+    found: dict[str, Channel] = {}
+    for name in listed or [FALLBACK]:
+        for resolved in resolve(name, config):
+            found.setdefault(_identity(resolved.url), Channel(name, resolved.url))
+    _check_allowed(found, config)
+    return tuple(found.values())
+
+
+def resolve(name: str, config: CondaConfig) -> tuple[Resolved, ...]:
+    """Return the addresses that one channel name stands for.
+
+    Raises:
+        InputError: it is no channel.
+    """
+    if has_placeholder(name):
+        raise InputError(
+            f"channel {mask(name)} holds a placeholder where a token belongs",
+            hint="put the token into an environment variable and write ${NAME}, or set custom_channels in ~/.condarc",
+        )
+    if _SCHEME.match(name):
+        return (_from_url(name, config),)
+    if _PATH.match(name):
+        return (Resolved(_path_url(name), "a path", Origin(name)),)
+    bare = _without_subdir(name.strip("/"))
+    if not bare or not _NAME.fullmatch(bare) or ".." in bare.split("/"):
+        raise InputError(f"{name!r} is no channel", hint="give a channel's name, its URL or the path of its folder")
+    return tuple(_from_name(bare, config))
+
+
+def describe(channel: Channel, config: CondaConfig) -> str:
+    """Return, in one line without secrets, which rule of which file turned a channel's name into its address."""
+    for resolved in resolve(channel.name, config):
+        if resolved.url == channel.url:
+            place = "" if resolved.origin.where in ("", channel.name) else f" ({resolved.origin.where})"
+            return f"{mask(channel.name)} is {mask(resolved.url)} by {resolved.rule}{place}"
+    return f"{mask(channel.name)} is {mask(channel.url)}"
+
+
+def _from_name(name: str, config: CondaConfig) -> Iterator[Resolved]:
+    if name in config.custom_multichannels:
+        for item in config.custom_multichannels[name]:
+            yield Resolved(_item_url(item, config), f"custom_multichannels: {name}", item.origin)
+    elif name == "defaults":
+        for item in config.default_channels:
+            yield Resolved(_item_url(item, config), "default_channels", item.origin)
+    else:
+        yield _custom(name, config) or Resolved(
+            _join(config.channel_alias.value, name), "channel_alias", config.channel_alias.origin
+        )
+
+
+def _custom(name: str, config: CondaConfig) -> Resolved | None:
+    """Return the address by ``custom_channels``: the longest configured head of the name decides."""
+    parts = name.split("/")
+    for count in range(len(parts), 0, -1):
+        head = "/".join(parts[:count])
+        base = config.custom_channels.get(head)
+        if base is not None:
+            return Resolved(_join(_base_url(base, config), name), f"custom_channels: {head}", base.origin)
+    return None
+
+
+def _from_url(url: str, config: CondaConfig) -> Resolved:
+    """Return a URL as it is, with the credentials that the configuration has for that address."""
+    match = _SCHEME.match(url)
+    if match is None or match["scheme"].lower() not in _SCHEMES:
+        raise InputError(f"{mask(url)!r} is no channel URL", hint=f"use one of {', '.join(_SCHEMES)}")
+    if not url.isprintable() or any(character.isspace() for character in url):
+        raise InputError(f"channel {mask(url)!a} holds blanks or characters that cannot be shown")
+    plain = _without_subdir(url.rstrip("/"))
+    for base, origin in _credentialed(config):
+        head = strip(base).rstrip("/")
+        if plain == head or plain.startswith(f"{head}/"):
+            return Resolved(_join(base, plain[len(head) + 1 :]), "its URL, with the configured credentials", origin)
+    return Resolved(plain, "its URL", Origin(""))
+
+
+def _credentialed(config: CondaConfig) -> Iterator[tuple[str, Origin]]:
+    for name, base in config.custom_channels.items():
+        url = _join(_base_url(base, config), name)
+        if strip(url) != url:
+            yield url, base.origin
+    alias = config.channel_alias
+    if strip(alias.value) != alias.value:
+        yield alias.value, alias.origin
+
+
+def _item_url(item: Sourced, config: CondaConfig) -> str:
+    """Return the address of an item of a multichannel: a URL, a path, or a name below the alias."""
+    if _SCHEME.match(item.value):
+        return _from_url(item.value, config).url
+    if _PATH.match(item.value):
+        return _path_url(item.value)
+    custom = _custom(item.value.strip("/"), config)
+    return custom.url if custom else _join(config.channel_alias.value, item.value.strip("/"))
+
+
+def _base_url(base: Sourced, config: CondaConfig) -> str:
+    if _SCHEME.match(base.value):
+        return base.value
+    return _path_url(base.value) if _PATH.match(base.value) else config.channel_alias.value
+
+
+def _join(base: str, name: str) -> str:
+    """Append a name; a token of the base moves to just before it, where conda's servers expect it."""
+    base = base.rstrip("/")
+    token = _TOKEN.search(base)
+    if token is not None:
+        base = f"{base[: token.start()]}{base[token.end() :]}/t/{token['token']}"
+    return f"{base}/{name}" if name else base
+
+
+def _path_url(text: str) -> str:
+    path = os.path.abspath(Path(text).expanduser() if text.startswith("~") else text)  # noqa: PTH100 - links stay
+    return f"file://{quote(_without_subdir(path))}"
+
+
+def _identity(url: str) -> str:
+    """Return the address without its secrets; a path has none, whatever its folders are called."""
+    return url if url.startswith("file:") else strip(url)
+
+
+def _without_subdir(text: str) -> str:
+    return _SUBDIR.sub("", text)
+
+
+def _check_allowed(found: dict[str, Channel], config: CondaConfig) -> None:
+    denied = _addresses(config.denylist_channels, config)
+    allowed = _addresses(config.allowlist_channels, config)
+    for url, channel in found.items():
+        if url in denied:
+            raise InputError(
+                f"channel {mask(channel.name)} ({url}) is forbidden by denylist_channels", origins=[denied[url]]
+            )
+        if allowed and url not in allowed:
+            origin = next(iter(allowed.values()))
+            raise InputError(
+                f"channel {mask(channel.name)} ({url}) is not among allowlist_channels",
+                hint=f"{origin.where} allows {', '.join(sorted(allowed))}",
+                origins=[origin],
+            )
+
+
+def _addresses(items: Iterable[Sourced], config: CondaConfig) -> dict[str, Origin]:
+    return {_identity(resolved.url): item.origin for item in items for resolved in resolve(item.value, config)}
