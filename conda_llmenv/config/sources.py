@@ -107,7 +107,7 @@ def read_environ(environ: Mapping[str, str]) -> dict[str, Setting]:
 def _mapping(text: str) -> MappingNode:
     if not _NO_CONTENT.sub("", text).strip():
         return MappingNode(1, 1)
-    root = parse_tree(text).root
+    root = parse_tree(text, pure=True).root  # the C parser refuses URLs inside brackets
     if not isinstance(root, MappingNode):
         raise Unreadable("not a mapping of settings", line=root.line, hint="write `key: value` lines")
     return root
