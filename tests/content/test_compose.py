@@ -77,9 +77,11 @@ def test_every_fragment_can_be_added_to_a_gpu_tier(tier: str, fragment: str) -> 
 
 @pytest.mark.parametrize("variant", ["cpu", "cu126", "cu128", "cu130"])
 def test_wheels_take_torch_from_the_index_of_their_variant(variant: str) -> None:
-    """pip's side owns torch, from PyTorch's index, and conda's side has none."""
+    """The pip section owns torch, from PyTorch's index, and conda's side has none."""
     spec = with_fragment("a100", f"pytorch-wheels-{variant}")
-    assert [option.text for option in spec.pip.options] == [f"--extra-index-url https://download.pytorch.org/whl/{variant}"]
+    assert [option.text for option in spec.pip.options] == [
+        f"--extra-index-url https://download.pytorch.org/whl/{variant}"
+    ]
     assert [requirement.name for requirement in spec.pip.requirements] == ["torch"]
     assert spec.spec("pytorch") is None
 

@@ -15,7 +15,9 @@ from conda_llmenv.redact import has_secret
 from tests.content.packaged import FILES, FRAGMENTS, RECIPES, TIERS, kind_of, plain, read
 
 EVERY_FILE = pytest.mark.parametrize("path", FILES, ids=lambda path: f"{kind_of(path)}-{path.stem}")
-HEADINGS = re.compile(r"(channels|dependencies|variables|llmenv|gpu|verify|defaults|virtual_packages|remove|fragments|- pip):")
+HEADINGS = re.compile(
+    r"(channels|dependencies|variables|llmenv|gpu|verify|defaults|virtual_packages|remove|fragments|- pip):"
+)
 SELF_EXPLAINING = ("description:", "extends:")
 """Lines that need no reason: one is prose itself, the other names files that hold their own."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,9 +43,7 @@ class Missing:
 def missing_records() -> tuple[Missing, ...]:
     """Return the table of holes."""
     rows = YAML(typ="safe", pure=True).load(Path(__file__).with_name("missing_records.yml"))
-    return tuple(
-        Missing(row["package"], tuple(row["recipes"]), tuple(row["fragments"]), row["hole"]) for row in rows
-    )
+    return tuple(Missing(row["package"], tuple(row["recipes"]), tuple(row["fragments"]), row["hole"]) for row in rows)
 
 
 def holes_of(recipe: str = "", fragment: str = "") -> tuple[str, ...]:
@@ -78,10 +76,10 @@ Solve = Callable[[EnvSpec, tuple[str, ...]], Solution]
 @pytest.fixture(scope="module")
 def solve(tmp_path_factory: pytest.TempPathFactory) -> Solve:
     """Return the plan's own solve: virtual packages by the tier, strict priority; equal requests are solved once."""
-    cache = tmp_path_factory.mktemp("repodata")
+    repodata = tmp_path_factory.mktemp("repodata")
     engine = RattlerEngine()
 
-    @lru_cache(maxsize=None)
+    @cache
     def solved(request: SolveRequest) -> Solution | Unsatisfiable:
         try:
             return engine.solve(request, Silent())
@@ -97,7 +95,7 @@ def solve(tmp_path_factory: pytest.TempPathFactory) -> Solve:
                 subdirs=("linux-64", "noarch"),
                 virtual_packages=virtual,
                 channel_priority=spec.channel_priority,
-                repodata_cache=cache,
+                repodata_cache=repodata,
             )
         )
         if isinstance(result, Unsatisfiable):

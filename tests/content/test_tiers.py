@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from packaging.version import Version
 
 from conda_llmenv.hardware.tables import load_tables
 from conda_llmenv.hardware.tiers import choose_tier
-from conda_llmenv.hardware.versions import parse
-from conda_llmenv.model import Gpu, HostFacts
+from conda_llmenv.model import Fragment, Gpu, GpuMatch, HostFacts, Sourced
 from tests.content.packaged import TIERS, read
 
 GPU_TIERS = [tier for path in TIERS if (tier := read(path)).gpu is not None]
+EVERY_GPU_TIER = pytest.mark.parametrize("tier", GPU_TIERS, ids=lambda tier: tier.name)
 
 CARDS = [
     ("Tesla T4", 15360, "t4"),
@@ -65,29 +66,43 @@ def test_a_card_gets_the_tier_written_for_it(name: str, memory_mib: int, tier: s
     assert choose_tier(facts, [read(path) for path in TIERS]).name == tier
 
 
-@pytest.mark.parametrize("tier", GPU_TIERS, ids=lambda tier: tier.name)
-def test_a_tiers_capability_is_the_lowest_of_its_cards(tier) -> None:  # type: ignore[no-untyped-def]  # a Fragment
+def cards_of(tier: Fragment) -> GpuMatch:
+    """Return which cards a GPU tier is for."""
+    assert tier.gpu is not None
+    return tier.gpu
+
+
+def capability_of(tier: Fragment) -> float:
+    """Return the compute capability a GPU tier states."""
+    return float(cards_of(tier).compute_capability or "nan")
+
+
+@EVERY_GPU_TIER
+def test_a_tiers_capability_is_the_lowest_of_its_cards(tier: Fragment) -> None:
     """What runs on the lowest runs on all of them; checks of kernels and CUDA start from this number."""
     tables = load_tables()
-    known = [found for words in tier.gpu.match if (found := tables.capability_of(f"NVIDIA {words}"))]
-    assert tier.gpu.compute_capability == ".".join(map(str, min(known)))
+    known = [found for words in cards_of(tier).match if (found := tables.capability_of(f"NVIDIA {words}"))]
+    assert cards_of(tier).compute_capability == ".".join(map(str, min(known)))
 
 
-@pytest.mark.parametrize("tier", GPU_TIERS, ids=lambda tier: tier.name)
-def test_a_tier_assumes_a_cuda_that_its_driver_floor_can_run(tier) -> None:  # type: ignore[no-untyped-def]  # a Fragment
-    """On a machine without a card the solve assumes a driver not older than the tier asks for, and a CUDA 12 one."""
-    assumed = dict(tier.virtual_packages)["__cuda"].value
-    assert assumed.startswith("12.")
-    floor = tier.driver.value.removeprefix(">=")
-    blackwell = float(tier.gpu.compute_capability) >= 10
-    assert parse(floor) == parse("570.26" if blackwell else "525.60.13")
-    assert parse(assumed) >= parse("12.8" if blackwell else "12.0")
+@EVERY_GPU_TIER
+def test_a_tier_states_the_driver_that_its_cards_and_cuda_12_need(tier: Fragment) -> None:
+    """525.60.13 runs every CUDA 12; Blackwell came with CUDA 12.8, whose driver is 570.26."""
+    assert isinstance(tier.driver, Sourced)
+    assert tier.driver.value == (">=570.26" if capability_of(tier) >= 10 else ">=525.60.13")
 
 
-@pytest.mark.parametrize("tier", GPU_TIERS, ids=lambda tier: tier.name)
-def test_precision_follows_from_the_hardware(tier) -> None:  # type: ignore[no-untyped-def]  # a Fragment
-    """bf16 and TF32 came with compute capability 8.0; before it they are emulated or absent."""
-    ampere = float(tier.gpu.compute_capability) >= 8
+@EVERY_GPU_TIER
+def test_a_tier_assumes_a_cuda_that_its_driver_floor_can_run(tier: Fragment) -> None:
+    """On a machine without a card the solve assumes CUDA 12 of a driver not older than the tier asks for."""
+    assumed = Version(dict(tier.virtual_packages)["__cuda"].value)
+    assert Version("12.8" if capability_of(tier) >= 10 else "12.0") <= assumed < Version("13")
+
+
+@EVERY_GPU_TIER
+def test_precision_follows_from_the_hardware(tier: Fragment) -> None:
+    """Both bf16 and TF32 came with compute capability 8.0; before it they are emulated or absent."""
+    ampere = capability_of(tier) >= 8
     assert tier.settings["defaults"]["precision"] == ("bf16" if ampere else "fp16")
     assert tier.settings["defaults"]["tf32"] is ampere
 
@@ -101,7 +116,9 @@ def test_every_tier_sets_the_same_defaults_and_a_backend() -> None:
 
 
 def test_the_allocator_setting_reaches_old_and_new_torch() -> None:
-    """torch 2.9 renamed the variable; vLLM and older releases look at the old name only."""
+    """PyTorch 2.9 renamed the variable; vLLM and older releases look at the old name only."""
     for tier in GPU_TIERS:
         values = {variable.name: variable.value for variable in tier.variables}
-        assert values["PYTORCH_ALLOC_CONF"] == values["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True", tier.name
+        assert values["PYTORCH_ALLOC_CONF"] == values["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True", (
+            tier.name
+        )
