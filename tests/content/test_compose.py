@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from conda_llmenv.compose import ComposeRequest, compose
 from conda_llmenv.model import EnvSpec
 from tests.content.packaged import FRAGMENTS, RECIPES, TIERS, PackagedLibrary
+
+TUTORIAL = """\
+channels: [pytorch, conda-forge, defaults]
+dependencies: [python=3.9, pytorch=2.0.1, torchvision=0.15.2, torchaudio=2.0.2, cudatoolkit=11.8, nccl, openmpi, pip]
+"""
+"""The shape of a widely copied tutorial environment."""
 
 TIER_NAMES = [path.stem for path in TIERS]
 RECIPE_NAMES = [path.stem for path in RECIPES]
@@ -73,6 +81,22 @@ def test_what_a_recipe_promises_is_what_is_imported(recipe: str) -> None:
 def test_every_fragment_can_be_added_to_a_gpu_tier(tier: str, fragment: str) -> None:
     """`-f FRAGMENT` by itself, with everything it extends."""
     assert with_fragment(tier, fragment).specs
+
+
+@pytest.mark.parametrize("tier", ["v100", "a100"])
+def test_an_old_environment_of_ones_own_composes_with_the_tier_of_a_card_that_runs_it(
+    tier: str, tmp_path: Path
+) -> None:
+    """A tutorial file with Python 3.9 and CUDA 11.8 meets no bound of ours: the card runs it, so the tier lets it.
+
+    What is wrong with such a file (a CPU build beside `cudatoolkit`) is found by solving it, not hidden by a conflict.
+    """
+    file = tmp_path / "environment.yml"
+    file.write_text(TUTORIAL)
+    spec = compose(ComposeRequest(tier=tier, files=(file,)), PackagedLibrary())
+    kept = {merged.name for merged in spec.specs if merged.texts}
+    assert {"pytorch", "cudatoolkit"} <= kept
+    assert not kept & {"cuda-version", "pytorch-gpu"}
 
 
 @pytest.mark.parametrize("variant", ["cpu", "cu126", "cu128", "cu130"])
