@@ -1,0 +1,164 @@
+"""The second stage: what builds against the first one, without build isolation; its wheels are kept per torch and CUDA."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from conda_llmenv.model import PipKind, PipPackage, PipPlan, PipRequest, PipRequirement
+from conda_llmenv.process import Completed
+from conda_llmenv.pypi.buildcache import build_folder, read_key
+from conda_llmenv.pypi.failures import failed
+from conda_llmenv.pypi.pylock import parse_pylock
+from conda_llmenv.pypi.requirements import asked_line, pinned_line
+from conda_llmenv.pypi.stages import build_table
+from conda_llmenv.pypi.stubs import stub_folder, write_stubs
+from conda_llmenv.pypi.toml import loads
+from conda_llmenv.pypi.uvcommand import LiveLines, Uv, Workspace
+
+BUILD_TOOLS = ("setuptools<81", "wheel", "packaging", "ninja")
+"""What builds without isolation expect to find; setuptools before it warns about pkg_resources, which many import."""
+
+_MISSING_MODULE = re.compile(r"No module named ['\"](?P<name>\w+)|Cannot import ['\"](?P<backend>\w+)")
+
+
+def install_late(
+    plan: PipPlan,
+    request: PipRequest,
+    workspace: Workspace,
+    *,
+    prefix: Path,
+    lines: LiveLines,
+    environ: Mapping[str, str],
+) -> tuple[PipPackage, ...]:
+    """Resolve, build and install the second stage into a prefix whose first stage is there.
+
+    Returns:
+        What was installed, with the hashes of files that come from an index.
+
+    Raises:
+        PipFailed: a build or a download failed.
+    """
+    held = {**request.provided, **{one.name: one.version for one in plan.packages if one.version}}
+    asked = tuple(one for one in request.section.requirements if one.text in plan.late)
+    stage = _SecondStage(request, workspace, prefix, lines, held, asked)
+    cache = build_folder(read_key(prefix, request.python_version, environ), environ)
+    return stage.install(cache)
+
+
+@dataclass(frozen=True)
+class _SecondStage:
+    request: PipRequest
+    workspace: Workspace
+    prefix: Path
+    lines: LiveLines
+    held: Mapping[str, str]
+    asked: tuple[PipRequirement, ...]
+
+    def install(self, cache: Path) -> tuple[PipPackage, ...]:
+        common = ["--python", str(self.prefix / "bin" / "python"), "--cache-dir", str(cache)]
+        isolation = ["--no-build-isolation"]
+        tools = self._build_tools(common)
+        environ = build_environment(self.prefix, self.workspace.environ, tools)
+        done = self._compile([*common, *isolation], environ)
+        if done.returncode and lacks_a_build_tool(done.stderr):
+            # its sources name a build tool of their own: build those in isolation, which installs what they name
+            isolation = self._isolation_of_known()
+            done = self._compile([*common, *isolation], environ)
+        if done.returncode:
+            raise failed(self.request, done.stderr, "built")
+        packages = parse_pylock(self._lock.read_text(encoding="utf-8"), stub_folder(self.workspace.environ))
+        pinned = self.workspace.file("late-pinned.txt", self._pinned(packages))
+        arguments = ["install", "--no-deps", "-r", pinned, *common, *isolation]
+        done = Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
+        if done.returncode:
+            raise failed(self.request, done.stderr, "built")
+        return packages
+
+    @property
+    def _lock(self) -> Path:
+        return self.workspace.folder / "pylock.late.toml"
+
+    def _compile(self, common: Sequence[str], environ: Mapping[str, str]) -> Completed:
+        asked = self.workspace.file("late.in", self._asked_lines())
+        constraints = self.workspace.constraints(write_stubs(self.held, stub_folder(self.workspace.environ)))
+        arguments = ["compile", asked, "-c", constraints, "--generate-hashes", "--format", "pylock.toml"]
+        arguments += ["-o", str(self._lock), *common]
+        return Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
+
+    def _asked_lines(self) -> list[str]:
+        return [asked_line(one, self.workspace.environ) for one in self.asked]
+
+    def _pinned(self, packages: Iterable[PipPackage]) -> list[str]:
+        """Sources as they were asked for, because their addresses may need credentials; everything else pinned."""
+        sources = [one for one in self.asked if one.kind is not PipKind.NAMED]
+        lines = [asked_line(one, self.workspace.environ) for one in sources]
+        return lines + [pinned_line(one) for one in packages if not one.direct]
+
+    def _isolation_of_known(self) -> list[str]:
+        known = (
+            build_table()[0]
+            | build_table()[1]
+            | {canonicalize_name(name) for name in self.request.section.no_build_isolation}
+        )
+        names = [one.name for one in self.asked if one.name in known and one.name]
+        return [word for name in names for word in ("--no-build-isolation-package", name)]
+
+    def _build_tools(self, common: Sequence[str]) -> Path:
+        """Put build tools that the environment lacks beside it, so that it does not keep them."""
+        folder = self.workspace.folder / "build-tools"
+        wanted = [*BUILD_TOOLS, *(line for one in self.asked for line in declared_build_requirements(one))]
+        missing = self.workspace.file(
+            "build-tools.txt", [line for line in wanted if _name(line) not in {*self.held, "torch", None}]
+        )
+        done = Uv(self.workspace, self.request.offline).run(
+            ["install", "--target", str(folder), "-r", missing, *common]
+        )
+        if done.returncode:
+            self.lines(f"build tools could not be installed: {done.stderr.strip().splitlines()[-1]}")
+        return folder
+
+
+def lacks_a_build_tool(output: str) -> bool:
+    """Whether a build failed for want of a module that isolation would have brought (torch is never one)."""
+    match = _MISSING_MODULE.search(output)
+    return match is not None and (match["name"] or match["backend"]) != "torch"
+
+
+def declared_build_requirements(requirement: PipRequirement) -> tuple[str, ...]:
+    """Return ``build-system.requires`` of a local source folder, nothing where there is none."""
+    if requirement.path is None:
+        return ()
+    try:
+        declared = loads((requirement.path / "pyproject.toml").read_text(encoding="utf-8"))
+        return tuple(declared.get("build-system", {}).get("requires", ()))
+    except (OSError, ValueError):
+        return ()
+
+
+def _name(line: str) -> str | None:
+    try:
+        return canonicalize_name(Requirement(line).name)
+    except InvalidRequirement:
+        return None
+
+
+def build_environment(prefix: Path, environ: Mapping[str, str], tools: Path) -> dict[str, str]:
+    """Return the variables a build needs to find the environment's programs, compilers and CUDA, as activation sets them."""
+    folders = [str(tools / "bin"), str(prefix / "bin"), environ.get("PATH", os.defpath)]
+    variables = {"PATH": os.pathsep.join(folders), "PYTHONPATH": str(tools), "CONDA_PREFIX": str(prefix)}
+    triplet = f"{platform.machine()}-conda-linux-gnu"
+    for variable, program in (("CC", "cc"), ("CXX", "c++")):
+        compiler = prefix / "bin" / f"{triplet}-{program}"
+        if variable not in environ and compiler.exists():
+            variables[variable] = str(compiler)
+    if "CUDA_HOME" not in environ and (prefix / "bin" / "nvcc").exists():
+        variables["CUDA_HOME"] = str(prefix)
+    return variables

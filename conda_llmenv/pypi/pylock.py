@@ -1,0 +1,97 @@
+"""A resolution in the standard lock format (PEP 751) as packages of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import canonicalize_name
+
+from conda_llmenv.model import PipPackage
+from conda_llmenv.pypi.toml import loads
+from conda_llmenv.redact import strip
+
+
+def parse_pylock(text: str, stubs: Path) -> tuple[PipPackage, ...]:
+    """Return the packages of a lock text, without those whose archive lies in the folder ``stubs``.
+
+    Raises:
+        ValueError: it is no lock text.
+    """
+    return tuple(_package(entry) for entry in loads(text).get("packages", ()) if not _is_inside(entry, stubs))
+
+
+def _is_inside(entry: Mapping[str, Any], folder: Path) -> bool:
+    path = entry.get("archive", {}).get("path")
+    return path is not None and Path(path).parent.resolve() == folder.resolve()
+
+
+def _package(entry: Mapping[str, Any]) -> PipPackage:
+    name, version = canonicalize_name(entry["name"]), entry.get("version")
+    if "archive" in entry:
+        return _archive(name, version, entry["archive"])
+    if "vcs" in entry or "directory" in entry:
+        return _source(name, version, entry)
+    wheels, sdist = entry.get("wheels", []), entry.get("sdist")
+    artifacts = [*wheels, *([sdist] if sdist else [])]
+    likely = artifacts[0] if artifacts else {}
+    return PipPackage(
+        name=name,
+        version=version,
+        requirement=f"{name}=={version}",
+        hashes=tuple(_hashes(artifacts)),
+        built=not wheels,
+        size=likely.get("size"),
+        url=_location(likely),
+    )
+
+
+def _archive(name: str, version: str | None, archive: Mapping[str, Any]) -> PipPackage:
+    url = archive.get("url") or Path(archive["path"]).resolve().as_uri()
+    return PipPackage(
+        name=name,
+        version=version,
+        requirement=f"{name} @ {url}",
+        hashes=tuple(_hashes([archive])),
+        built=not urlsplit(url).path.endswith(".whl"),
+        size=archive.get("size"),
+        url=strip(url),
+        direct=True,
+    )
+
+
+def _source(name: str, version: str | None, entry: Mapping[str, Any]) -> PipPackage:
+    if "vcs" in entry:
+        vcs = entry["vcs"]
+        folder = f"#subdirectory={vcs['subdirectory']}" if vcs.get("subdirectory") else ""
+        address = vcs.get("url") or Path(vcs["path"]).resolve().as_uri()
+        line = f"{name} @ {vcs['type']}+{strip(address)}@{vcs['commit-id']}{folder}"
+    else:
+        directory = entry["directory"]
+        path = Path(directory["path"]).resolve()
+        line = f"-e {path}" if directory.get("editable") else f"{name} @ {path.as_uri()}"
+    return PipPackage(name=name, version=version, requirement=line, built=True, direct=True)
+
+
+def _hashes(artifacts: list[Mapping[str, Any]]) -> Iterator[str]:
+    for artifact in artifacts:
+        for algorithm, digest in artifact.get("hashes", {}).items():
+            yield f"{algorithm}:{digest}"
+
+
+def _location(artifact: Mapping[str, Any]) -> str | None:
+    if "url" in artifact:
+        return strip(artifact["url"])
+    return Path(artifact["path"]).resolve().as_uri() if "path" in artifact else None
+
+
+def local_size(package: PipPackage) -> int | None:
+    """Return the size of an artifact on this disk in bytes, or None where it is elsewhere."""
+    if package.url is None or not package.url.startswith("file://"):
+        return None
+    try:
+        return Path(unquote(urlsplit(package.url).path)).stat().st_size
+    except OSError:
+        return None

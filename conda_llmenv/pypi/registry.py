@@ -1,0 +1,67 @@
+"""Which installer does the pip section, and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from conda_llmenv.errors import InputError
+from conda_llmenv.ports import PipInstaller
+from conda_llmenv.pypi.config import read_config
+
+NAMES = ("uv", "pip")
+"""The installers, preferred first."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An installer with the sentence that says why it was chosen."""
+
+    installer: PipInstaller
+    reason: str
+
+
+def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
+    """Return the installer of a name; ``auto`` takes uv where its program runs here, else pip.
+
+    Args:
+        name: ``auto``, ``uv`` or ``pip``.
+        prefix: an existing environment whose own ``pip.conf`` counts too.
+
+    Raises:
+        InputError: there is no such installer, or pip's configuration cannot be read.
+    """
+    if name not in ("auto", *NAMES):
+        raise InputError(f"no installer is called {name!r}", hint=f"choose one of: auto, {', '.join(NAMES)}")
+    from conda_llmenv.pypi.pip import PipPipInstaller
+    from conda_llmenv.pypi.uv import UvInstaller
+
+    config = read_config(os.environ, Path.home(), prefix)
+    problem = _uv_problem()
+    if name == "pip" or (name == "auto" and problem):
+        return Choice(PipPipInstaller(config), "asked for" if name == "pip" else f"uv cannot be used: {problem}")
+    if problem:
+        raise InputError(f"uv cannot be used: {problem}", hint="pip install --force-reinstall uv")
+    return Choice(UvInstaller(config), "asked for" if name == "uv" else "the default")
+
+
+def installers() -> dict[str, str]:
+    """Return each installer's state: its version, or why it cannot be used."""
+    return {
+        "uv": _uv_problem() or metadata.version("uv"),
+        "pip": "the environment's own, where uv cannot be used",
+    }
+
+
+def _uv_problem() -> str:
+    if util.find_spec("uv") is None:
+        return "it is not installed beside llmenv"
+    import uv
+
+    try:
+        uv.find_uv_bin()
+    except FileNotFoundError:
+        return "its program is missing"
+    return ""

@@ -1,0 +1,63 @@
+"""Requirement files for an installer: what is asked, what is pinned, and who may read them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from conda_llmenv.model import PipKind, PipPackage, PipRequirement
+from conda_llmenv.pypi.sources import expand
+
+_HASH = re.compile(r"\s--hash[=\s](?P<hash>\w+:[0-9a-fA-F]+)")
+
+
+def asked_line(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
+    """Return the line that asks an installer for a requirement, ``${NAME}`` references filled in.
+
+    Relative paths become absolute ones, because the file the line goes into lies elsewhere.
+    """
+    if requirement.path is None:
+        return expand(requirement.text, environ)
+    extras = f"[{','.join(requirement.extras)}]" if requirement.extras else ""
+    target = f"{requirement.path}{extras}"
+    if requirement.kind is PipKind.URL:
+        target = requirement.path.as_uri()
+    if requirement.name and requirement.kind is not PipKind.EDITABLE:
+        target = f"{requirement.name}{extras} @ {requirement.path.as_uri()}"
+    marker = f" ; {requirement.marker}" if requirement.marker else ""
+    editable = "-e " if requirement.kind is PipKind.EDITABLE else ""
+    return f"{editable}{target}{marker}"
+
+
+def asked_hashes(requirements: Iterable[PipRequirement]) -> dict[str, frozenset[str]]:
+    """Return the hashes that somebody wrote behind requirements, by distribution: nothing else may be installed."""
+    found = {
+        one.name: frozenset(match.lower() for match in _HASH.findall(one.text)) for one in requirements if one.name
+    }
+    return {name: hashes for name, hashes in found.items() if hashes}
+
+
+def without_hashes(line: str) -> str:
+    """Return a requirement line without its ``--hash`` options."""
+    return _HASH.sub("", line)
+
+
+def pinned_line(package: PipPackage) -> str:
+    """Return the line that installs exactly one package of a plan."""
+    return " ".join([package.requirement, *(f"--hash={value}" for value in package.hashes)])
+
+
+def write_private(path: Path, lines: Iterable[str]) -> Path:
+    """Write lines to a new file that only its owner can read, because they may hold credentials."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    return path
+
+
+def constraint_include(location: str) -> str:
+    """Return the line that includes a constraints file by path or URL."""
+    return f"-c {shlex.quote(location) if ' ' in location else location}"

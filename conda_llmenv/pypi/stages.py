@@ -1,0 +1,65 @@
+"""What is installed first, and what has to wait because its build needs what the first stage installs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from conda_llmenv.errors import InputError
+from conda_llmenv.model import PipKind, PipRequirement, PipSection
+
+_SOURCES = (PipKind.VCS, PipKind.PATH, PipKind.EDITABLE)
+
+
+@lru_cache(maxsize=1)
+def build_table() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that always build against torch, and those that do where only their sources fit."""
+    text = resources.files("conda_llmenv").joinpath("data/build_against_torch.json").read_text(encoding="utf-8")
+    table = json.loads(text)
+    return frozenset(table["always"]), frozenset(table["source"])
+
+
+def split(section: PipSection) -> tuple[tuple[PipRequirement, ...], tuple[PipRequirement, ...]]:
+    """Return the requirements of the first stage and those of the second, each in the section's order.
+
+    Second are: names in ``no_build_isolation``, names known to build against torch, and sources (version control, local
+    folders and archives, editable ones). A wheel, wherever it lies, needs no build and is first.
+    """
+    second = build_table()[0] | {canonicalize_name(name) for name in section.no_build_isolation}
+    late = tuple(one for one in section.requirements if _is_late(one, second))
+    return tuple(one for one in section.requirements if one not in late), late
+
+
+def _is_late(requirement: PipRequirement, names: frozenset[str]) -> bool:
+    if _is_wheel(requirement):
+        return False
+    return requirement.kind in _SOURCES or (requirement.name is not None and requirement.name in names)
+
+
+def _is_wheel(requirement: PipRequirement) -> bool:
+    if requirement.kind is PipKind.PATH and requirement.path is not None:
+        return requirement.path.suffix == ".whl"
+    target = requirement.text.split(" ;")[0].split("#")[0].split(" --")[0].strip()
+    return requirement.kind is PipKind.URL and target.split("?")[0].endswith(".whl")
+
+
+def check_local_sources(section: PipSection, exists: Callable[[Path], bool] = Path.exists) -> None:
+    """Refuse a section whose local sources are not there.
+
+    Raises:
+        InputError: names every missing path with its file and line.
+    """
+    missing = [one for one in section.requirements if one.path is not None and not exists(one.path)]
+    if missing:
+        first = missing[0]
+        raise InputError(
+            f"{first.origin}: {first.text} is not there: no file or folder {first.path}",
+            details=[f"{one.origin}: {one.path}" for one in missing[1:]],
+            hint="git submodule not checked out? `git submodule update --init` fetches it",
+            origins=[one.origin for one in missing],
+        )

@@ -1,0 +1,1 @@
+"""A tiny package index of real wheels and source archives, on disk and over HTTP."""
