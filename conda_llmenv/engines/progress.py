@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
-from types import TracebackType
+from pathlib import Path
 
 from rattler import InstallerReporter
 
 from conda_llmenv.model import Record
 from conda_llmenv.ports import Reporter
 
+IDLE_SECONDS = 1.0
+"""After a failure, linking counts as over when for so long no package was finished and hardly any CPU was used."""
+
+SETTLE_SECONDS = 20.0
+"""The longest wait for linking to be over."""
+
 
 class InstallProgress(InstallerReporter):
-    """Counts downloaded bytes and linked packages; also a context that closes both stages.
+    """Counts downloaded bytes and linked packages, and knows what the library's threads are still at.
 
-    The library swallows exceptions of callbacks, so none of them can fail for a reason worth hearing.
+    The library swallows exceptions of callbacks. When an installation fails or is interrupted, links that have begun go
+    on in threads nobody can stop; :meth:`settle` waits for them, so that nothing is written into a prefix that is being
+    taken back.
+
+    Args:
+        records: what is being installed.
+        fetched: those of them that have to be downloaded.
+        reporter: who is told.
     """
 
-    def __init__(self, records: Sequence[Record], reporter: Reporter) -> None:
+    def __init__(self, records: Sequence[Record], fetched: Sequence[Record], reporter: Reporter) -> None:
         self._reporter = reporter
         self._lock = threading.Lock()
         self._records = {record.name: record for record in records}
+        self._to_download = sum(record.size or 0 for record in fetched) or None
         self._bytes: dict[int, int] = {}
+        self._linking: dict[int, str] = {}
         self._linked = 0
         self._downloading = False
 
-    def __enter__(self) -> InstallProgress:
+    def start(self) -> None:
+        """Announce the stages; downloading is announced when it begins."""
         self._reporter.start("link", len(self._records))
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def finish(self) -> None:
+        """Close the stages."""
         if self._downloading:
             self._reporter.finish("download")
         self._reporter.finish("link")
@@ -42,17 +57,47 @@ class InstallProgress(InstallerReporter):
         with self._lock:
             if not self._downloading:
                 self._downloading = True
-                self._reporter.start("download")
+                self._reporter.start("download", self._to_download)
         return cache_entry
 
-    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:
+    def on_populate_cache_start(self, operation: int, package_name: str) -> int:  # noqa: ARG002 - the library's signature
+        """Name the operation: its number comes back with each call about this package."""
+        return operation
+
+    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:  # noqa: ARG002 - likewise
         """``progress`` bytes of one package are here."""
         with self._lock:
             self._bytes[download_idx] = progress
-            self._reporter.advance("download", sum(self._bytes.values()))
+            self._reporter.advance("download", sum(self._bytes.values()), self._to_download)
+
+    def on_link_start(self, operation: int, package_name: str) -> int:
+        """Linking of a package is handed to a thread."""
+        with self._lock:
+            self._linking[operation] = package_name
+        return operation
 
     def on_link_complete(self, index: int) -> None:
         """One more package is in the prefix."""
         with self._lock:
+            self._linking.pop(index, None)
             self._linked += 1
             self._reporter.advance("link", self._linked, len(self._records))
+
+    def settle(self, prefix: Path) -> None:
+        """Wait until no thread links into the prefix any more; each writes its record last."""
+        started = seen = time.monotonic()
+        waiting, busy = self._unfinished(prefix), time.process_time()
+        while waiting and time.monotonic() - seen < IDLE_SECONDS and time.monotonic() - started < SETTLE_SECONDS:
+            time.sleep(0.02)
+            now, used = self._unfinished(prefix), time.process_time()
+            if now != waiting or used - busy > 0.1 * IDLE_SECONDS:
+                waiting, busy, seen = now, used, time.monotonic()
+
+    def _unfinished(self, prefix: Path) -> frozenset[str]:
+        with self._lock:
+            names = frozenset(self._linking.values())
+        return frozenset(name for name in names if not self._record_path(prefix, name).exists())
+
+    def _record_path(self, prefix: Path, name: str) -> Path:
+        record = self._records[name]
+        return prefix / "conda-meta" / f"{name}-{record.version}-{record.build}.json"

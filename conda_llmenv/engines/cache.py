@@ -1,0 +1,175 @@
+"""What a package cache holds, and whether it is still what was downloaded.
+
+The library checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes the
+hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both gaps
+are closed here, before anything is linked. Layout and lock of the cache are the library's: ``name-version-build/`` with
+``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256) beside it, and ``.cache.lock`` for the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from conda_llmenv.errors import InstallFailed
+from conda_llmenv.model import Record
+
+_PIECE = 1 << 20
+_PATIENCE = 1.0
+_LEFTOVER = re.compile(r"\..+-.+-.+\w{6}")
+
+
+@dataclass(frozen=True)
+class PackageCache:
+    """One folder of extracted packages."""
+
+    folder: Path
+
+    def path(self, record: Record) -> Path:
+        """Return where a package lies once extracted."""
+        return self.folder / f"{record.name}-{record.version}-{record.build}"
+
+    def holds(self, record: Record) -> bool:
+        """Return whether something lies there."""
+        return self.path(record).is_dir()
+
+    def revision(self, record: Record) -> int:
+        """Return how often the package was fetched."""
+        return int.from_bytes(self._note(record)[:8], "big")
+
+    @contextlib.contextmanager
+    def locked(self, on_wait: Callable[[], None]) -> Iterator[None]:
+        """Hold the cache against other processes; ``on_wait`` is called once if that takes longer than a second."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".cache.lock").open("a") as file:
+            deadline = time.monotonic() + _PATIENCE
+            while not _try_lock(file.fileno()):
+                time.sleep(0.05)
+                if time.monotonic() > deadline:
+                    on_wait()
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    break
+            yield
+
+    def drop_outdated(self, records: Iterable[Record]) -> None:
+        """Remove packages of the same name that came from another archive, and what interrupted fetches left."""
+        for record in records:
+            noted = self._note(record)[8:40].hex()
+            if self.holds(record) and noted and record.sha256 and noted != record.sha256:
+                self.drop(record)
+        for path in self.folder.glob(".*"):
+            if _LEFTOVER.fullmatch(path.name) and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+
+    def drop_damaged(self, records: Iterable[Record]) -> None:
+        """Compare every file of the packages that are there with its recorded hash, and remove the damaged ones."""
+        present = [record for record in records if self.holds(record)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for record, sound in zip(present, pool.map(lambda one: is_sound(self.path(one)), present), strict=True):
+                if not sound:
+                    self.drop(record)
+
+    def drop(self, record: Record) -> None:
+        """Remove a package, so that no part of it is ever seen under its name."""
+        path = self.path(record)
+        aside = path.with_name(f".{path.name}{os.getpid() % 1_000_000:06}")
+        path.rename(aside)
+        shutil.rmtree(aside)
+        self.note_path(record).unlink(missing_ok=True)
+
+    def note_path(self, record: Record) -> Path:
+        """Return the file that notes how often and from which archive a package was fetched."""
+        path = self.path(record)
+        return path.with_name(f"{path.name}.lock")
+
+    def _note(self, record: Record) -> bytes:
+        try:
+            return self.note_path(record).read_bytes()
+        except OSError:
+            return b""
+
+
+def _try_lock(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_sound(package: Path) -> bool:
+    """Return whether every file of an extracted package is there and is what ``info/paths.json`` says."""
+    try:
+        json.loads((package / "info" / "index.json").read_bytes())
+        paths = json.loads((package / "info" / "paths.json").read_bytes())["paths"]
+        return all(_entry_sound(package, entry) for entry in paths)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _entry_sound(package: Path, entry: dict[str, Any]) -> bool:
+    path = package / entry["_path"]
+    if entry.get("path_type") == "softlink":
+        return path.is_symlink()
+    if entry.get("path_type") == "directory":
+        return path.is_dir()
+    size, sha256 = entry.get("size_in_bytes"), entry.get("sha256")
+    if size is not None and path.stat().st_size != size:
+        return False
+    return path.is_file() if sha256 is None else _digest(path, "sha256") == sha256
+
+
+def local_archive(record: Record) -> Path | None:
+    """Return the archive of a record on a ``file://`` channel, or None for one that has to be downloaded."""
+    parts = urlsplit(record.url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def verify_archive(record: Record) -> None:
+    """Check an archive on a ``file://`` channel against the hash in repodata.
+
+    Raises:
+        InstallFailed: it is another file than repodata describes, or is not there.
+    """
+    archive = local_archive(record)
+    if archive is None:
+        return
+    kind, expected = ("sha256", record.sha256) if record.sha256 else ("md5", record.md5)
+    try:
+        actual = _digest(archive, kind)
+    except FileNotFoundError as error:
+        raise InstallFailed(
+            f"{record.file_name} is listed by its channel but is not there: {archive}",
+            hint="index the channel again, or ask its owner",
+        ) from error
+    if actual != expected:
+        raise hash_mismatch(record, kind, expected or "", actual, str(archive))
+
+
+def hash_mismatch(record: Record, kind: str, expected: str, actual: str, where: str) -> InstallFailed:
+    """Return the failure of an archive that is not what repodata says, with both hashes."""
+    return InstallFailed(
+        f"{record.file_name} is not the file its channel describes: its {kind} differs",
+        details=(f"expected  {expected}", f"found     {actual}", f"from      {where}"),
+        hint="nothing of it was kept; try again, and if it stays so report it to the channel: it may have been tampered with",
+    )
+
+
+def _digest(path: Path, kind: str) -> str:
+    digest = hashlib.new(kind, usedforsecurity=False)
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

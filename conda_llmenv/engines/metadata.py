@@ -1,0 +1,77 @@
+"""``conda-meta`` as the library leaves it, made what conda and other people on the machine expect."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from conda_llmenv.model import Record
+
+SCRIPTS = ("post-link", "pre-link", "pre-unlink")
+"""Programs of a package that conda runs when it is linked and that are not run here."""
+
+
+@contextlib.contextmanager
+def without_history(prefix: Path) -> Iterator[None]:
+    """Keep the library from creating ``conda-meta/history`` in a new prefix before anything is linked.
+
+    conda takes every folder with that file for a finished environment. The library creates it only if nothing exists
+    there, so a link to the null device stands in its place for the time: it exists, conda does not count it as a file,
+    and whoever puts the real one there replaces the link.
+    """
+    history = prefix / "conda-meta" / "history"
+    if history.exists() and not history.is_symlink():
+        yield
+        return
+    history.parent.mkdir(parents=True, exist_ok=True)
+    history.unlink(missing_ok=True)
+    history.symlink_to(os.devnull)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # the prefix may be gone already
+            if history.is_symlink():
+                history.unlink()
+
+
+def open_to_readers(prefix: Path) -> None:
+    """Give records the permissions the umask asks for: the library writes them readable for their owner only."""
+    umask = _umask()
+    for path in (prefix / "conda-meta").glob("*.json"):
+        if stat.S_IMODE(path.stat().st_mode) == 0o600:  # noqa: PLR2004 - the mode of a temporary file
+            path.chmod(0o666 & ~umask)
+
+
+def _umask() -> int:
+    """Read the umask without setting it, which other threads would notice."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o022
+
+
+def damaged_records(prefix: Path) -> tuple[Path, ...]:
+    """Return the files in ``conda-meta`` that are not the records they should be."""
+    return tuple(path for path in sorted((prefix / "conda-meta").glob("*.json")) if not _is_record(path))
+
+
+def _is_record(path: Path) -> bool:
+    try:
+        entry = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(entry, dict) and {"name", "version", "build"} <= entry.keys()
+
+
+def skipped_scripts(prefix: Path, records: Iterable[Record]) -> tuple[str, ...]:
+    """Return the packages that brought a link script, by name."""
+    return tuple(
+        record.name
+        for record in records
+        if any((prefix / "bin" / f".{record.name}-{script}.sh").exists() for script in SCRIPTS)
+    )
