@@ -1,0 +1,42 @@
+"""What every test shares: isolation from the person's own machine, and the long runs kept apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["tests.channel.fixtures", "tests.index.fixtures", "tests.program"]
+
+ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content")
+"""Folders whose outcome depends on the version of py-rattler; the oldest supported one runs these."""
+
+RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"
+"""Recorded metadata of real channels, beside the checkout where somebody has put it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--run-soak``."""
+    parser.addoption("--run-soak", action="store_true", help="also run the long randomised tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by folder, skip what needs recorded metadata where there is none, and keep long runs apart."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in ENGINE_FOLDERS:
+            item.add_marker(pytest.mark.engine)
+        if item.get_closest_marker("channels") and not RECORDED.is_dir():
+            item.add_marker(pytest.mark.skip(reason="no recorded channel metadata beside the checkout"))
+        if item.get_closest_marker("soak") and not config.getoption("--run-soak"):
+            item.add_marker(pytest.mark.skip(reason="a long run; `make soak` runs it"))
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test a home of its own and none of the person's conda, pip, uv and Jupyter settings."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "CONDARC", "CONDA_PREFIX", "MAMBARC", "CONDA_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    return home

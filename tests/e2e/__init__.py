@@ -1,0 +1,1 @@
+"""Whole runs of the program, asserted by what a person sees."""
