@@ -1,0 +1,111 @@
+"""The second link: the driver, and the CUDA versions it runs (minor-version compatibility included)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.version import Version
+
+from conda_llmenv.hardware.asked import CudaAsk
+from conda_llmenv.hardware.cuda import Fit, fit_driver, replacements
+from conda_llmenv.hardware.tables import Tables
+from conda_llmenv.hardware.target import Target
+from conda_llmenv.hardware.versions import permits
+from conda_llmenv.model import Change, EnvSpec, Origin, Status, Verdict
+
+LINK = "driver"
+
+
+def check_tier_driver(spec: EnvSpec, target: Target) -> tuple[Verdict, ...]:
+    """Judge the driver against what the tier itself asks for (``driver: ">=525.60.13"``)."""
+    if spec.driver is None or target.driver is None:
+        return ()
+    if permits(spec.driver.value, [str(target.driver)]) is not False:
+        return (Verdict("tier-driver", LINK, Status.PASS, f"driver {target.driver} is {spec.driver.value}"),)
+    return (
+        Verdict(
+            "tier-driver",
+            LINK,
+            Status.FAIL,
+            f"{target.label} asks for driver {spec.driver.value}, and this machine has {target.driver}",
+            why=f"It runs CUDA up to {target.cuda}." if target.cuda else "",
+            origins=(spec.driver.origin,),
+            changes=(
+                Change("host", (f"install a driver that is {spec.driver.value}, or choose a tier for this one",)),
+            ),
+        ),
+    )
+
+
+def check_asks(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables: Tables) -> tuple[Verdict, ...]:
+    """Judge what the specs leave of CUDA against the driver: even the oldest permitted one has to run."""
+    if target.wants_gpu is False or not asks:
+        return ()
+    fits = [(ask, fit_driver(min(ask.allowed), target, tables)) for ask in asks]
+    wrong = [ask for ask, fit in fits if fit.status is Status.FAIL]
+    if not wrong:
+        return ()
+    cuda = min(wrong[0].allowed)
+    fit = fit_driver(cuda, target, tables)
+    return (
+        Verdict(
+            "driver-floor",
+            LINK,
+            Status.FAIL,
+            f"{wrong[0].text} needs CUDA {cuda}, which {target.driver_words} does not run",
+            detail=tuple(f"asked for by {ask.where}" for ask in wrong),
+            why=_why_floor(cuda, fit),
+            origins=tuple(dict.fromkeys(origin for ask in wrong for origin in ask.origins)),
+            changes=replacements(wrong, spec, target, tables) or _newer_driver(fit),
+        ),
+    )
+
+
+def check_chosen(
+    cuda: Version, chosen: str, origins: tuple[Origin, ...], target: Target, tables: Tables
+) -> tuple[Verdict, ...]:
+    """Judge the CUDA that a solver or installer chose against the driver; ``chosen`` is what brought it, in words."""
+    if target.wants_gpu is False:
+        return ()
+    fit = fit_driver(cuda, target, tables)
+    if fit.status is Status.FAIL:
+        summary = f"{chosen} is built for CUDA {cuda}, which {target.driver_words} does not run"
+        changes = _older_cuda(target) or _newer_driver(fit)
+        return (
+            Verdict(
+                "driver-floor", LINK, fit.status, summary, why=_why_floor(cuda, fit), origins=origins, changes=changes
+            ),
+        )
+    if fit.status is Status.WARN:
+        return (_limited(cuda, target, fit, origins),)
+    if fit.status is Status.SKIP:
+        return (Verdict("driver-floor", LINK, fit.status, f"CUDA {cuda} chosen; no driver here to judge it against"),)
+    return (Verdict("driver-floor", LINK, fit.status, f"{target.driver_words} runs CUDA {cuda}"),)
+
+
+def _limited(cuda: Version, target: Target, fit: Fit, origins: tuple[Origin, ...]) -> Verdict:
+    return Verdict(
+        "driver-minor",
+        LINK,
+        Status.WARN,
+        f"CUDA {cuda} runs on {target.driver_words} by minor-version compatibility only: no PTX JIT, new features off",
+        why=f"Everything works from driver {fit.full} on." if fit.full else "",
+        origins=origins,
+        changes=_newer_driver(Fit(fit.status, fit.full, fit.full)),
+    )
+
+
+def _why_floor(cuda: Version, fit: Fit) -> str:
+    if fit.floor is None:
+        return "Drivers run their own CUDA major and older ones, never a newer major."
+    return f"CUDA {cuda.major}.x needs driver {fit.floor} or newer; drivers run older CUDA, never a newer major."
+
+
+def _newer_driver(fit: Fit) -> tuple[Change, ...]:
+    return (Change("host", (f"install driver {fit.floor} or newer",)),) if fit.floor else ()
+
+
+def _older_cuda(target: Target) -> tuple[Change, ...]:
+    if target.cuda is None:
+        return ()
+    return (Change("add", (f"cuda-version <{target.cuda.major + 1}",), name="cuda-version"),)
