@@ -8,6 +8,9 @@ from functools import lru_cache
 
 from conda_llmenv.compose.problems import Unreadable
 
+MAX_LENGTH = 1000
+"""Longest spec read, in characters."""
+
 _BUILD = re.compile(r"[A-Za-z0-9_.+*^$()|?\[\]\\{}-]+")
 _EXPERIMENTAL = re.compile(r"""\[.*\b(extras|when|flags)\s*=""")
 _VERSION_LIKE = re.compile(r"[\d.]+")
@@ -43,6 +46,8 @@ def parse_spec(text: str) -> ParsedSpec:
     """
     from rattler import MatchSpec
 
+    if len(text) > MAX_LENGTH:  # py-rattler overflows its stack on thousands of nested parentheses
+        raise Unreadable(f"a spec of {len(text)} characters is too long")
     if _EXPERIMENTAL.search(text):
         raise Unreadable("extras and conditions are read by rattler only", hint="name the packages you need one by one")
     try:
@@ -106,3 +111,28 @@ def _brackets(text: str, canonical: str) -> tuple[tuple[str, str], ...]:
     inside = canonical[canonical.rfind("[") + 1 : -1] if canonical.endswith("]") else ""
     pairs = re.findall(r"""(\w+)\s*=\s*"([^"]*)\"""", inside)
     return tuple(sorted((key, value) for key, value in pairs if key not in _OWN_FIELDS))
+
+
+def write_spec(spec: ParsedSpec) -> str:
+    """Return a spec in a spelling that conda, mamba and rattler (lenient and strict) read alike.
+
+    ``name version build`` with spaces and every operator written out: ``=1.26`` beside a build means "exactly" to conda and
+    "starts with" to mamba, so it is never written.
+    """
+    place = (
+        f"{spec.channel}/{spec.subdir}::"
+        if spec.channel and spec.subdir
+        else f"{spec.channel}::"
+        if spec.channel
+        else ""
+    )
+    words = [place + spec.name]
+    if spec.version or spec.build:
+        words.append(spec.version or "*")
+    if spec.build:
+        words.append(spec.build)
+    fields = list(spec.brackets)
+    if spec.subdir and not spec.channel:
+        fields.append(("subdir", spec.subdir))
+    inside = ",".join(f'{key}="{value}"' for key, value in fields)
+    return " ".join(words) + (f"[{inside}]" if inside else "")
