@@ -42,6 +42,10 @@ _HINTS = (
         r"\b40[13]\b|[Uu]nauthorized|[Ff]orbidden",
         "the index wants other credentials: check the user and password in its URL or in ~/.netrc",
     ),
+    (
+        r"was not found in the package registry|No matching distribution found",
+        "check its name and version; an index that refuses your credentials counts as one that does not have it",
+    ),
     (r"[Nn]o space left|os error 28", "the disk is full: free some space, or set UV_CACHE_DIR to another one"),
     (
         r"dns error|[Cc]onnection refused|[Cc]onnect timeout|timed out|error sending request",

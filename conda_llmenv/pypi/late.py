@@ -1,4 +1,4 @@
-"""The second stage: what builds against the first one, without build isolation; its wheels are kept per torch and CUDA."""
+"""The second stage: what builds against the first, without build isolation; wheels are kept per torch and CUDA."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -80,7 +81,13 @@ class _SecondStage:
         done = Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
         if done.returncode:
             raise failed(self.request, done.stderr, "built")
-        return packages
+        return tuple(replace(one, version=one.version or self._installed_version(one.name)) for one in packages)
+
+    def _installed_version(self, name: str) -> str | None:
+        """Return the version a source turned out to have."""
+        folders = [str(folder) for folder in (self.prefix / "lib").glob("python3.*/site-packages")]
+        found = metadata.distributions(name=name, path=folders)
+        return next((one.version for one in found), None)
 
     @property
     def _lock(self) -> Path:
@@ -89,7 +96,7 @@ class _SecondStage:
     def _compile(self, common: Sequence[str], environ: Mapping[str, str]) -> Completed:
         asked = self.workspace.file("late.in", self._asked_lines())
         constraints = self.workspace.constraints(write_stubs(self.held, stub_folder(self.workspace.environ)))
-        arguments = ["compile", asked, "-c", constraints, "--generate-hashes", "--format", "pylock.toml"]
+        arguments = ["compile", asked, *constraints, "--generate-hashes", "--format", "pylock.toml"]
         arguments += ["-o", str(self._lock), *common]
         return Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
 

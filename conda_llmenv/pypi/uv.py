@@ -145,12 +145,12 @@ class _Resolution:
             deferred += late
 
     def _compile(
-        self, asked: list[PipRequirement], constraints: str, stubs: Path
+        self, asked: list[PipRequirement], constraints: list[str], stubs: Path
     ) -> tuple[tuple[PipPackage, ...], frozenset[str]]:
         """Resolve once; names in the second value have to be built in the environment itself."""
         lines = [without_hashes(asked_line(one, self.workspace.environ)) for one in asked]
         output = self.workspace.folder / "pylock.toml"
-        arguments = ["compile", self.workspace.file("requirements.in", lines), "-c", constraints, "--generate-hashes"]
+        arguments = ["compile", self.workspace.file("requirements.in", lines), *constraints, "--generate-hashes"]
         arguments += ["--format", "pylock.toml", "-o", str(output), *_target(self.request)]
         done = Uv(self.workspace, self.request.offline).run(arguments)
         if done.returncode:

@@ -77,9 +77,10 @@ class Workspace:
         """Write a private file and return its path."""
         return str(write_private(self.folder / name, lines))
 
-    def constraints(self, lines: Iterable[str]) -> str:
-        """Write the constraints that hold for every run: the configured ones and ``lines``."""
-        return self.file("constraints.txt", [*map(constraint_include, self.sources.constraints), *lines])
+    def constraints(self, lines: Iterable[str]) -> list[str]:
+        """Return the arguments for the constraints that hold: the configured ones and ``lines``."""
+        held = [*map(constraint_include, self.sources.constraints), *lines]
+        return ["-c", self.file("constraints.txt", held)] if held else []
 
 
 @dataclass(frozen=True)

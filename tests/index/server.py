@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import re
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -82,8 +84,7 @@ def serve(artifacts: Iterable[Artifact], *, user: str | None = None, password: s
     """Serve artifacts on a free port of this machine until the block ends."""
     index = Index(list(artifacts), user=user, password=password)
     handler = type("Handler", (_Handler,), {"index": index})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     index.url = f"http://127.0.0.1:{server.server_address[1]}/simple"
     thread = threading.Thread(target=server.serve_forever, daemon=True, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -131,11 +132,24 @@ class _Handler(BaseHTTPRequestHandler):
         return "".join(f'<a href="{name}/">{name}</a>' for name in names)
 
     def _send(self, status: int, content: bytes, kind: str, *, with_body: bool) -> None:
+        tag = f'"{hashlib.sha256(content).hexdigest()}"'
+        if status == 200 and self.headers.get("If-None-Match") == tag:
+            status, content = 304, b""
         self.send_response(status)
+        self.send_header("ETag", tag)
         if status == 401:
             self.send_header("WWW-Authenticate", 'Basic realm="index"')
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if with_body:
+        if with_body and content:
             self.wfile.write(content)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing about clients that hung up: some tests end them on purpose."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]  # typeshed's union of address kinds
