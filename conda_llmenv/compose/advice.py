@@ -10,7 +10,7 @@ from conda_llmenv.compose.matchspec import parse_spec
 from conda_llmenv.compose.ownership import name_table
 from conda_llmenv.compose.pep440 import is_satisfiable as pip_satisfiable
 from conda_llmenv.compose.versions import is_satisfiable
-from conda_llmenv.model import Fragment, MergedSpec, Notice, Origin, PipSection
+from conda_llmenv.model import Fragment, Layer, MergedSpec, Notice, Origin, PipSection
 
 PIP_FLOOR = "23.1"
 """pip release that takes ``--config-settings`` per requirement and builds without setup.py by default."""
@@ -43,8 +43,13 @@ def advise(composed: Composed) -> Iterator[Notice]:
 
 
 def unused_takeovers(fragments: Iterable[Fragment], used: set[Origin]) -> Iterator[Notice]:
-    """Yield the ``replace`` and ``remove`` entries that had nothing to take over."""
+    """Yield the ``replace`` and ``remove`` entries of a person's own files that had nothing to take over.
+
+    Tiers and shared fragments are written for stacks that may or may not hold a package.
+    """
     for fragment in fragments:
+        if fragment.origin.layer < Layer.PROJECT:
+            continue
         for word, entries in (("replace", fragment.replace), ("remove", fragment.remove)):
             for entry in entries:
                 if entry.origin not in used:

@@ -30,8 +30,8 @@ def merge_channels(fragments: Sequence[Fragment]) -> tuple[tuple[MergedChannel, 
         return (), list(_contradictions(lists, left))
     listed = _origins(channel for fragment in fragments for channel in fragment.channels)
     implied = _origins(_channels_of_specs(fragments))
-    names = [*order, *(name for name in implied if name not in listed)]
-    return tuple(MergedChannel(name, tuple({**listed, **_missing(implied, listed)}[name])) for name in names), []
+    order += [name for name in implied if name not in listed]
+    return tuple(MergedChannel(name, tuple(listed.get(name) or implied[name])) for name in order), []
 
 
 def nodefaults_origin(fragments: Iterable[Fragment]) -> Origin | None:
@@ -109,14 +109,9 @@ def _channels_of_specs(fragments: Iterable[Fragment]) -> Iterator[Sourced]:
                     yield Sourced(channel, spec.origin)
 
 
-def _origins(channels: Iterable[Sourced]) -> dict[str, list[Origin]]:
-    found: dict[str, list[Origin]] = {}
+def _origins(channels: Iterable[Sourced]) -> dict[str, dict[Origin, None]]:
+    """Return for each channel the places that name it, each once, in order."""
+    found: dict[str, dict[Origin, None]] = {}
     for channel in channels:
-        origins = found.setdefault(channel.value, [])
-        if channel.origin not in origins:
-            origins.append(channel.origin)
+        found.setdefault(channel.value, {})[channel.origin] = None
     return found
-
-
-def _missing(implied: dict[str, list[Origin]], listed: dict[str, list[Origin]]) -> dict[str, list[Origin]]:
-    return {name: origins for name, origins in implied.items() if name not in listed}

@@ -48,7 +48,7 @@ def parse_spec(text: str) -> ParsedSpec:
 
     if len(text) > MAX_LENGTH:  # py-rattler overflows its stack on thousands of nested parentheses
         raise Unreadable(f"a spec of {len(text)} characters is too long")
-    if _EXPERIMENTAL.search(text):
+    if "[" in text and _EXPERIMENTAL.search(text):
         raise Unreadable("extras and conditions are read by rattler only", hint="name the packages you need one by one")
     try:
         spec = MatchSpec(text, strict=False)
@@ -61,7 +61,8 @@ def parse_spec(text: str) -> ParsedSpec:
         )
     build = _build(text, spec.build)
     channel, subdir = _channel(text, spec.subdir or "")
-    return ParsedSpec(name, _version(spec.version), build, channel, subdir, _brackets(text, str(spec)))
+    brackets = _brackets(str(spec)) if "[" in text or "://" in text else ()
+    return ParsedSpec(name, _version(spec.version), build, channel, subdir, brackets)
 
 
 def _bad_spec(text: str, error: Exception) -> Unreadable:
@@ -91,12 +92,18 @@ def _version(version: object) -> str:
 
 def _channel(text: str, subdir: str) -> tuple[str, str]:
     # rattler gives the channel's URL under its own alias; the person's alias is not known here, so the text is kept
+    if "::" not in text and "[" not in text:
+        return "", subdir
     before, separator, _rest = text.partition("::")
     match = re.search(r"""\bchannel\s*=\s*['"]?([^'",\]]+)""", text)
     channel = before.strip() if separator else match[1] if match else ""
     channel = channel.rstrip("/")
     if subdir and channel.endswith(f"/{subdir}"):
         channel = channel[: -len(subdir) - 1]
+    if channel.endswith("]"):
+        raise Unreadable(f"{text!r} has brackets in its channel", hint="write it as `channel/subdir::name`")
+    if channel.endswith("]"):
+        raise Unreadable(f"{text!r} has brackets in its channel", hint="write it as `channel/subdir::name`")
     elif subdir and channel.endswith(f"[{subdir}]"):
         channel = channel[: -len(subdir) - 2]
     return channel, subdir
@@ -105,19 +112,17 @@ def _channel(text: str, subdir: str) -> tuple[str, str]:
 _OWN_FIELDS = frozenset({"version", "build", "channel", "subdir", "name"})
 
 
-def _brackets(text: str, canonical: str) -> tuple[tuple[str, str], ...]:
-    if "[" not in canonical and "[" not in text:
-        return ()
+def _brackets(canonical: str) -> tuple[tuple[str, str], ...]:
     inside = canonical[canonical.rfind("[") + 1 : -1] if canonical.endswith("]") else ""
     pairs = re.findall(r"""(\w+)\s*=\s*"([^"]*)\"""", inside)
-    return tuple(sorted((key, value) for key, value in pairs if key not in _OWN_FIELDS))
+    return tuple(sorted((key, value.removeprefix("==")) for key, value in pairs if key not in _OWN_FIELDS))
 
 
 def write_spec(spec: ParsedSpec) -> str:
     """Return a spec in a spelling that conda, mamba and rattler (lenient and strict) read alike.
 
-    ``name version build`` with spaces and every operator written out: ``=1.26`` beside a build means "exactly" to conda and
-    "starts with" to mamba, so it is never written.
+    ``name version build`` with spaces and every operator written out: ``=1.26`` beside a build means "exactly" to
+    conda and "starts with" to mamba, so it is never written.
     """
     place = (
         f"{spec.channel}/{spec.subdir}::"

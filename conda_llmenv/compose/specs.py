@@ -6,11 +6,14 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from conda_llmenv.compose.conflicts import Conflict
 from conda_llmenv.compose.matchspec import ParsedSpec, parse_spec, write_spec
 from conda_llmenv.compose.versions import intersect, is_satisfiable
 from conda_llmenv.model import Fragment, MergedSpec, Origin, Sourced
+
+_T = TypeVar("_T")
 
 EXACT_FIELDS = frozenset({"md5", "sha256", "url", "fn"})
 """Bracket fields that name one file; two different values can never both hold."""
@@ -73,48 +76,53 @@ def merge_specs(table: SpecTable) -> tuple[tuple[MergedSpec, ...], list[Conflict
 
 
 _Parts = Sequence[tuple[Sourced, ParsedSpec]]
-_Agree = Callable[[ParsedSpec, ParsedSpec], bool]
+_Pairs = tuple[tuple[str, str], ...]
 
 
 def _contradictions(name: str, parts: _Parts) -> Iterator[Conflict]:
     if not is_satisfiable(tuple(sorted({parsed.version for _, parsed in parts} - {""}))):
-        opposed = _opposed(parts, _versions_agree)
+        opposed = _opposed(parts, lambda parsed: parsed.version, _versions_agree, fallback=True)
         reason = "no version fits this" if len(opposed) == 1 else ""
         yield Conflict(name, _sides(name, opposed), reason, package=name)
     if len(parts) == 1:
         return
-    for agree, reason in ((_builds_agree, "builds"), (_channels_agree, "channels"), (_files_agree, "files")):
-        opposed = _opposed(parts, agree, fallback=False)
+    for opposed, reason in (
+        (_opposed(parts, lambda parsed: parsed.build, _builds_agree), "different builds"),
+        (_opposed(parts, lambda parsed: (parsed.channel, parsed.subdir), _channels_agree), "different channels"),
+        (_opposed(parts, lambda parsed: parsed.brackets, _files_agree), "different files"),
+    ):
         if opposed:
-            yield Conflict(name, _sides("", opposed), f"different {reason}", package=name)
+            yield Conflict(name, _sides("", opposed), reason, package=name)
 
 
-def _opposed(parts: _Parts, agree: _Agree, *, fallback: bool = True) -> list[Sourced]:
-    """Return the parts that some other part contradicts; where only all together are empty, all of them."""
-    unique = list(dict.fromkeys(parsed for _, parsed in parts))
-    against = {one for pair in itertools.combinations(unique, 2) if not agree(*pair) for one in pair}
-    against |= {one for one in unique if not agree(one, one)}
+def _opposed(
+    parts: _Parts, aspect: Callable[[ParsedSpec], _T], agree: Callable[[_T, _T], bool], *, fallback: bool = False
+) -> list[Sourced]:
+    """Return the parts that some other part contradicts in one aspect.
+
+    With ``fallback``, where only all together are contradictory, every part that says anything is returned.
+    """
+    unique = list(dict.fromkeys(aspect(parsed) for _, parsed in parts))
+    against = {one for pair in itertools.combinations_with_replacement(unique, 2) if not agree(*pair) for one in pair}
     if not against and fallback:
-        against = {parsed for parsed in unique if parsed.version}
-    return [sourced for sourced, parsed in parts if parsed in against]
+        against = {one for one in unique if one}
+    return [sourced for sourced, parsed in parts if aspect(parsed) in against]
 
 
-def _versions_agree(one: ParsedSpec, other: ParsedSpec) -> bool:
-    return is_satisfiable(tuple(sorted({one.version, other.version} - {""})))
+def _versions_agree(one: str, other: str) -> bool:
+    return is_satisfiable(tuple(sorted({one, other} - {""})))
 
 
-def _builds_agree(one: ParsedSpec, other: ParsedSpec) -> bool:
+def _builds_agree(one: str, other: str) -> bool:
     """Return whether some build string could fit both; what cannot be settled fits."""
-    if not one.build or not other.build or one.build == other.build:
+    if not one or not other or one == other or one.startswith("^") or other.startswith("^"):
         return True
-    if one.build.startswith("^") or other.build.startswith("^"):
-        return True
-    if "*" not in one.build:
-        return _glob_fits(other.build, one.build)
-    if "*" not in other.build:
-        return _glob_fits(one.build, other.build)
-    heads = one.build.split("*")[0], other.build.split("*")[0]
-    tails = one.build.rsplit("*", 1)[1], other.build.rsplit("*", 1)[1]
+    if "*" not in one:
+        return _glob_fits(other, one)
+    if "*" not in other:
+        return _glob_fits(one, other)
+    heads = one.split("*", maxsplit=1)[0], other.split("*", maxsplit=1)[0]
+    tails = one.rsplit("*", 1)[1], other.rsplit("*", 1)[1]
     same_start = heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])
     return same_start and (tails[0].endswith(tails[1]) or tails[1].endswith(tails[0]))
 
@@ -123,18 +131,19 @@ def _glob_fits(glob: str, build: str) -> bool:
     return re.fullmatch(".*".join(re.escape(piece) for piece in glob.split("*")), build) is not None
 
 
-def _channels_agree(one: ParsedSpec, other: ParsedSpec) -> bool:
-    if one.subdir and other.subdir and one.subdir != other.subdir:
+def _channels_agree(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Return whether two (channel, subdir) can be the same; a name may be the end of a URL."""
+    if one[1] and other[1] and one[1] != other[1]:
         return False
-    if not one.channel or not other.channel or one.channel == other.channel:
+    if not one[0] or not other[0] or one[0] == other[0]:
         return True
-    longer, shorter = sorted((one.channel, other.channel), key=len, reverse=True)
+    longer, shorter = sorted((one[0], other[0]), key=len, reverse=True)
     return "://" in longer and longer.endswith(f"/{shorter}")
 
 
-def _files_agree(one: ParsedSpec, other: ParsedSpec) -> bool:
-    mine, theirs = dict(one.brackets), dict(other.brackets)
-    return all(theirs.get(key, value) == value for key, value in mine.items() if key in EXACT_FIELDS)
+def _files_agree(one: _Pairs, other: _Pairs) -> bool:
+    theirs = dict(other)
+    return all(theirs.get(key, value) == value for key, value in one if key in EXACT_FIELDS)
 
 
 def _sides(name: str, sourced: Iterable[Sourced]) -> tuple[tuple[str, Origin], ...]:

@@ -27,11 +27,37 @@ def is_satisfiable(constraints: tuple[str, ...]) -> bool:
     """Return whether some version fits all constraints; True also where that cannot be settled."""
     from rattler import Version, VersionSpec
 
-    specs = [VersionSpec(text) for text in constraints]
     try:
-        return any(all(spec.matches(version) for spec in specs) for version in map(Version, _candidates(constraints)))
+        tightest = _pooled(constraints)
+        specs = [VersionSpec(text) for text in tightest]
+        return any(all(spec.matches(version) for spec in specs) for version in map(Version, _candidates(tightest)))
     except Exception:  # noqa: BLE001 - a point that py-rattler cannot read leaves the question open
         return True
+
+
+def _pooled(constraints: Iterable[str]) -> list[str]:
+    """Return the constraints with their plain bounds reduced to the tightest."""
+    choices = [alternatives(text) for text in constraints]
+    atoms = {atom for choice in choices if len(choice) == 1 for atom in choice[0]}
+    return [*_tightest(atoms), *(text for text, choice in zip(constraints, choices, strict=True) if len(choice) > 1)]
+
+
+def _tightest(atoms: Iterable[str]) -> list[str]:
+    """Drop every ``>=``, ``>``, ``<=`` and ``<`` that another one of the atoms implies."""
+    from rattler import Version
+
+    kept: list[str] = []
+    lower: list[tuple[Version, bool, str]] = []
+    upper: list[tuple[Version, bool, str]] = []
+    for atom in sorted(atoms):
+        strict = not atom[1:].startswith("=")
+        if atom.startswith(">"):
+            lower.append((Version(atom.lstrip(">=")), strict, atom))
+        elif atom.startswith("<"):
+            upper.append((Version(atom.lstrip("<=")), not strict, atom))
+        else:
+            kept.append(atom)
+    return [*kept, *([max(lower)[2]] if lower else []), *([min(upper)[2]] if upper else [])]
 
 
 def _candidates(constraints: Iterable[str]) -> Iterator[str]:
@@ -140,7 +166,7 @@ def intersect(constraints: Iterable[str]) -> tuple[str, ...]:
 
 
 def _clause(atoms: Iterable[str]) -> tuple[str, ...]:
-    unique = sorted(set(atoms), key=_rank)
+    unique = sorted(_tightest(set(atoms)), key=_rank)
     exact = [atom for atom in unique if atom.startswith("==")]
     return (exact[0],) if len(exact) == 1 and is_satisfiable(tuple(unique)) else tuple(unique)
 

@@ -50,7 +50,7 @@ class Scalar:
     @property
     def is_null(self) -> bool:
         """Whether YAML reads it as nothing."""
-        return self.plain and self.value in _NULLS
+        return self.value in _NULLS and self.plain
 
 
 @dataclass(slots=True)
