@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk
-from conda_llmenv.hardware.cuda import misfit, replacements
+from conda_llmenv.hardware.cuda import ChosenCuda, limit_cuda, misfit, replacements
 from conda_llmenv.hardware.tables import Capability, Tables
 from conda_llmenv.hardware.target import Target
 from conda_llmenv.hardware.tiers import dotted
-from conda_llmenv.model import Change, EnvSpec, HostFacts, Origin, Status, Verdict
+from conda_llmenv.model import Change, EnvSpec, HostFacts, Status, Verdict
 
 LINK = "card"
 
@@ -103,10 +103,9 @@ def check_asks(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables: T
     )
 
 
-def check_chosen(
-    cuda: Version, chosen: str, origins: tuple[Origin, ...], target: Target, tables: Tables
-) -> tuple[Verdict, ...]:
-    """Judge the CUDA that a solver or installer chose against the card; ``chosen`` is what brought it, in words."""
+def check_chosen(chosen: ChosenCuda, spec: EnvSpec, target: Target, tables: Tables) -> tuple[Verdict, ...]:
+    """Judge the CUDA that a solver chose against the card."""
+    cuda = chosen.cuda
     if target.capability is None or target.wants_gpu is False:
         return ()
     reason = misfit(cuda, target.capability, tables)
@@ -117,23 +116,12 @@ def check_chosen(
             "card-cuda",
             LINK,
             Status.FAIL,
-            f"{target.card} cannot use {chosen}: it {reason}",
+            f"{target.card} cannot use {chosen.words}: it {reason}",
             why=_why(cuda, target.capability, tables),
-            origins=origins,
-            changes=_limit(target, tables),
+            origins=chosen.origins,
+            changes=limit_cuda(spec, target, tables),
         ),
     )
-
-
-def _limit(target: Target, tables: Tables) -> tuple[Change, ...]:
-    """The range of ``cuda-version`` that card and driver can use, as a spec to add."""
-    from conda_llmenv.hardware.cuda import usable
-
-    known = usable(target, tables)
-    if not known:
-        return ()
-    least = min(cuda for cuda in known if cuda.major == known[-1].major)
-    return (Change("add", (f"cuda-version >={least},<{known[-1].major + 1}",), name="cuda-version"),)
 
 
 def _why(cuda: Version, capability: Capability, tables: Tables) -> str:

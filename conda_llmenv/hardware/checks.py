@@ -9,6 +9,7 @@ from packaging.version import Version
 from conda_llmenv.hardware import accelerators, card, driver, framework, legacy, model_libraries, pip_torch
 from conda_llmenv.hardware.asked import cuda_asks, requested
 from conda_llmenv.hardware.builds import plan_cuda
+from conda_llmenv.hardware.cuda import ChosenCuda
 from conda_llmenv.hardware.remedy import channel_of
 from conda_llmenv.hardware.tables import Tables, load_tables
 from conda_llmenv.hardware.target import target_of
@@ -86,9 +87,10 @@ def check_after(
     found: list[Verdict] = []
     if chosen:
         cuda, record = chosen
-        words, origins = f"{record} (channel {channel_of(record, spec)})", requested(spec, record.name)
-        found += card.check_chosen(cuda, words, origins, target, tables)
-        found += driver.check_chosen(cuda, words, origins, target, tables)
+        origins = requested(spec, record.name, ("pytorch-gpu", "torchvision", "torchaudio"))
+        built = ChosenCuda(cuda, f"{record} (channel {channel_of(record, spec)})", origins)
+        found += card.check_chosen(built, spec, target, tables)
+        found += driver.check_chosen(built, spec, target, tables)
     found += framework.check_builds(spec, solution, target, tables)
     versions, origins_by_name = _versions(solution.records), _conda_origins(spec)
     torch = versions.get("pytorch")

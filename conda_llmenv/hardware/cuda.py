@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from conda_llmenv.hardware.asked import CudaAsk, match_spec
+from conda_llmenv.hardware.asked import CudaAsk, cuda_asks, match_spec
 from conda_llmenv.hardware.tables import Capability, Tables
 from conda_llmenv.hardware.target import Target
 from conda_llmenv.hardware.versions import minor, permits
-from conda_llmenv.model import Change, EnvSpec, Status
+from conda_llmenv.model import Change, EnvSpec, Origin, Status
 
 PATCHES = 5
 """Third numbers of torch releases tried: no series had more."""
@@ -31,6 +31,15 @@ class Fit:
     status: Status
     floor: Version | None = None
     full: Version | None = None
+
+
+@dataclass(frozen=True)
+class ChosenCuda:
+    """The CUDA a solver chose: ``words`` name the record that tells, ``origins`` the lines that asked for it."""
+
+    cuda: Version
+    words: str
+    origins: tuple[Origin, ...]
 
 
 def fit_driver(cuda: Version, target: Target, tables: Tables) -> Fit:
@@ -76,6 +85,27 @@ def replacements(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables:
     return tuple(change for change in changes if change) if all(changes) else ()
 
 
+LEVERS = ("pytorch-cuda", "cuda-version", "cudatoolkit")
+"""Specs that steer the CUDA of a whole environment, the strongest first."""
+
+
+def limit_cuda(spec: EnvSpec, target: Target, tables: Tables) -> tuple[Change, ...]:
+    """Return the change that keeps a solver to usable CUDA: of the spec that steers it, or a new one."""
+    asks = {ask.name: ask for ask in cuda_asks(spec, tables)}
+    lever = next((asks[name] for name in LEVERS if name in asks), None)
+    if lever is not None:
+        return replacements((lever,), spec, target, tables)
+    known = usable(target, tables)
+    return (Change("add", (_range("cuda-version", known),), name="cuda-version"),) if known else ()
+
+
+def _range(name: str, known: Sequence[Version]) -> str:
+    """The newest usable major as a range, so that the solver keeps some freedom."""
+    newest = known[-1]
+    least = min(cuda for cuda in known if cuda.major == newest.major)
+    return f"{name} >={least},<{newest.major + 1}"
+
+
 def _replacement(ask: CudaAsk, spec: EnvSpec, target: Target, tables: Tables) -> Change | None:
     package = tables.cuda_packages.get(ask.name)
     if package is None:
@@ -88,13 +118,8 @@ def _replacement(ask: CudaAsk, spec: EnvSpec, target: Target, tables: Tables) ->
     known = [cuda for cuda in known if framework_has(spec, cuda, tables)]
     if not known:
         return None
-    newest = known[-1]
-    if package.versions or package.newest:
-        text = f"{ask.name}={newest}"
-    else:
-        least = min(cuda for cuda in known if cuda.major == newest.major)
-        text = f"{ask.name} >={least},<{newest.major + 1}"
-    return Change("spec", (text,), ask.origins[-1], ask.name)
+    exact = package.versions or package.newest
+    return Change("spec", (f"{ask.name}={known[-1]}" if exact else _range(ask.name, known),), ask.origins[-1], ask.name)
 
 
 def framework_has(spec: EnvSpec, cuda: Version, tables: Tables) -> bool:

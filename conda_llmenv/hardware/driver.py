@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk
-from conda_llmenv.hardware.cuda import Fit, fit_driver, replacements
+from conda_llmenv.hardware.cuda import ChosenCuda, Fit, fit_driver, limit_cuda, replacements
 from conda_llmenv.hardware.tables import Tables
 from conda_llmenv.hardware.target import Target
 from conda_llmenv.hardware.versions import permits
@@ -61,23 +61,18 @@ def check_asks(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables: T
     )
 
 
-def check_chosen(
-    cuda: Version, chosen: str, origins: tuple[Origin, ...], target: Target, tables: Tables
-) -> tuple[Verdict, ...]:
-    """Judge the CUDA that a solver or installer chose against the driver; ``chosen`` is what brought it, in words."""
+def check_chosen(chosen: ChosenCuda, spec: EnvSpec, target: Target, tables: Tables) -> tuple[Verdict, ...]:
+    """Judge the CUDA that a solver chose against the driver."""
     if target.wants_gpu is False:
         return ()
-    fit = fit_driver(cuda, target, tables)
+    cuda, fit = chosen.cuda, fit_driver(chosen.cuda, target, tables)
     if fit.status is Status.FAIL:
-        summary = f"{chosen} is built for CUDA {cuda}, which {target.driver_words} does not run"
-        changes = _older_cuda(target) or _newer_driver(fit)
-        return (
-            Verdict(
-                "driver-floor", LINK, fit.status, summary, why=_why_floor(cuda, fit), origins=origins, changes=changes
-            ),
-        )
+        summary = f"{chosen.words} is built for CUDA {cuda}, which {target.driver_words} does not run"
+        changes = limit_cuda(spec, target, tables) or _newer_driver(fit)
+        why = _why_floor(cuda, fit)
+        return (Verdict("driver-floor", LINK, fit.status, summary, why=why, origins=chosen.origins, changes=changes),)
     if fit.status is Status.WARN:
-        return (_limited(cuda, target, fit, origins),)
+        return (_limited(cuda, target, fit, chosen.origins),)
     if fit.status is Status.SKIP:
         return (Verdict("driver-floor", LINK, fit.status, f"CUDA {cuda} chosen; no driver here to judge it against"),)
     return (Verdict("driver-floor", LINK, fit.status, f"{target.driver_words} runs CUDA {cuda}"),)
@@ -103,9 +98,3 @@ def _why_floor(cuda: Version, fit: Fit) -> str:
 
 def _newer_driver(fit: Fit) -> tuple[Change, ...]:
     return (Change("host", (f"install driver {fit.floor} or newer",)),) if fit.floor else ()
-
-
-def _older_cuda(target: Target) -> tuple[Change, ...]:
-    if target.cuda is None:
-        return ()
-    return (Change("add", (f"cuda-version <{target.cuda.major + 1}",), name="cuda-version"),)

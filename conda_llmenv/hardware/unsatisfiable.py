@@ -23,19 +23,23 @@ def explain_unsatisfiable(
     tables = tables or load_tables()
     order = [channel.name for channel in channels] or [channel.name for channel in spec.channels]
     asks = {ask.name: ask for ask in cuda_asks(spec, tables)}
-    return _hidden_cuda_version(spec, asks, order) or _no_driver(spec, error)
+    return _hidden_cuda_version(spec, asks, order, error.packages) or _no_driver(spec, error)
 
 
-def _hidden_cuda_version(spec: EnvSpec, asks: dict[str, CudaAsk], order: list[str]) -> Verdict | None:
+def _hidden_cuda_version(
+    spec: EnvSpec, asks: dict[str, CudaAsk], order: list[str], packages: Sequence[str]
+) -> Verdict | None:
     """``pytorch-cuda`` beside ``cudatoolkit`` while nvidia stands above conda-forge.
 
     nvidia's ``cuda-version`` exists for 12.x only and ties ``cudatoolkit`` to its own version; strict priority hides
-    conda-forge's, which has 11.8.
+    that of conda-forge, which has 11.8.
     """
     old, metapackage = asks.get("cudatoolkit"), asks.get("pytorch-cuda")
     if old is None or metapackage is None or spec.channel_priority != "strict" or not _above(order):
         return None
-    third = _third(spec)
+    if packages and not {"cudatoolkit", "cuda-version"} & set(packages):
+        return None  # they fail for another reason
+    third = _third(spec, packages)
     names = [old.where, metapackage.where, *([_where(third)] if third else [])]
     rule = next((channel for channel in spec.channels if channel.name == RUNTIME_CHANNEL), None)
     place = f" ({rule.origins[-1].where})" if rule else ""
@@ -43,11 +47,11 @@ def _hidden_cuda_version(spec: EnvSpec, asks: dict[str, CudaAsk], order: list[st
         "cudatoolkit-beside-pytorch-cuda",
         LINK,
         Status.FAIL,
-        f"{', '.join(names[:-1])} and {names[-1]} cannot be installed together from these channels",
+        f"{', '.join(names[:-1])} and {names[-1]} cannot be installed together",
         detail=tuple(names),
         why=(
-            f"With strict channel priority the `cuda-version` of channel `{RUNTIME_CHANNEL}`{place} hides conda-forge's; "
-            "it exists for 12.x only and ties `cudatoolkit` to its own version, so none fits. `pytorch-cuda` does not "
+            f"With strict channel priority `cuda-version` of `{RUNTIME_CHANNEL}`{place} hides conda-forge's; it "
+            "exists for 12.x only and ties `cudatoolkit` to its own version, so none fits. `pytorch-cuda` does not "
             f"use `cudatoolkit`: it brings the CUDA libraries of `{RUNTIME_CHANNEL}`."
         ),
         origins=tuple(dict.fromkeys((*old.origins, *metapackage.origins, *(origins_of(third) if third else ())))),
@@ -63,9 +67,10 @@ def _above(order: list[str]) -> bool:
     return "conda-forge" not in plain or plain.index(RUNTIME_CHANNEL) < plain.index("conda-forge")
 
 
-def _third(spec: EnvSpec) -> MergedSpec | None:
-    """The spec that pulls ``cuda-version`` in: a CUDA library of conda-forge, else pytorch itself."""
-    names = ("cuda-version", "nccl", "cudnn", "cupy", "magma", "ucx", "pytorch")
+def _third(spec: EnvSpec, packages: Sequence[str]) -> MergedSpec | None:
+    """The spec that pulls ``cuda-version`` in: as the solver says, else a known CUDA library of conda-forge."""
+    others = [name for name in packages if name not in {"cudatoolkit", "pytorch-cuda"}]
+    names = (*others, "cuda-version", "nccl", "cudnn", "cupy", "magma", "ucx", "pytorch")
     return next((found for name in names if (found := spec.spec(name))), None)
 
 

@@ -43,7 +43,7 @@ def read_host(
         nofile=system.nofile,
         memlock=system.memlock,
         stack=system.stack,
-        problems=reading.problems,
+        problems=(*system.problems, *reading.problems),
     )
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,9 @@ LEVELS = (("x86_64_v4", _V4), ("x86_64_v3", _V3), ("x86_64_v2", _V2))
 """Linux names of the CPU flags each archspec level needs (x86-64 psABI, archspec's microarchitectures.json)."""
 
 UNLIMITED = -1
+
+_FIELDS: dict[str, type] = {"subdir": str, "glibc": str, "cpus": int, "shm_bytes": int}
+"""What ``host.json`` of a recorded machine may say."""
 
 _SUBDIRS = {
     "x86_64": "linux-64",
@@ -45,12 +47,13 @@ class SystemFacts:
     nofile: int | None
     memlock: int | None
     stack: int | None
+    problems: tuple[str, ...] = ()
 
 
 def read_system(root: Path) -> SystemFacts:
     """Return the facts below ``root``; for ``/`` the running kernel and C library are asked where no file tells."""
     live = is_live(root)
-    recorded = {} if live else _recorded(root)
+    recorded, problems = ({}, ()) if live else _recorded(root)
     cpuinfo = read_text(root / "proc/cpuinfo") or ""
     subdir = recorded.get("subdir") or live_subdir()
     limits = read_text(root / "proc/self/limits") or ""
@@ -67,6 +70,7 @@ def read_system(root: Path) -> SystemFacts:
         nofile=soft_limit(limits, "Max open files"),
         memlock=soft_limit(limits, "Max locked memory"),
         stack=soft_limit(limits, "Max stack size"),
+        problems=problems,
     )
 
 
@@ -127,10 +131,21 @@ def soft_limit(limits: str, title: str) -> int | None:
     return UNLIMITED if match[1] == "unlimited" else int(match[1])
 
 
-def _recorded(root: Path) -> Mapping[str, Any]:
-    text = read_text(root / RECORDED / "host.json")
-    loaded = json.loads(text) if text else {}
-    return loaded if isinstance(loaded, dict) else {}
+def _recorded(root: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what ``host.json`` of a recorded machine says, and what is wrong with it."""
+    path = root / RECORDED / "host.json"
+    text = read_text(path)
+    if text is None:
+        return {}, ()
+    try:
+        loaded = json.loads(text)
+    except ValueError:
+        loaded = None
+    if not isinstance(loaded, dict):
+        return {}, (f"{path} is not a JSON mapping and was ignored",)
+    wrong = sorted(name for name, value in loaded.items() if not isinstance(value, _FIELDS.get(name, object)))
+    kept = {name: value for name, value in loaded.items() if name not in wrong}
+    return kept, tuple(f"{path} has {name} of the wrong type, which was ignored" for name in wrong)
 
 
 def _live_glibc() -> str | None:
