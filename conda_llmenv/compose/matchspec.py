@@ -102,10 +102,6 @@ def _channel(text: str, subdir: str) -> tuple[str, str]:
         channel = channel[: -len(subdir) - 1]
     if channel.endswith("]"):
         raise Unreadable(f"{text!r} has brackets in its channel", hint="write it as `channel/subdir::name`")
-    if channel.endswith("]"):
-        raise Unreadable(f"{text!r} has brackets in its channel", hint="write it as `channel/subdir::name`")
-    elif subdir and channel.endswith(f"[{subdir}]"):
-        channel = channel[: -len(subdir) - 2]
     return channel, subdir
 
 

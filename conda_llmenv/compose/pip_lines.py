@@ -5,7 +5,6 @@ The options are those pip takes in a requirements file (pip's reference "Require
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -218,7 +217,7 @@ def _looks_like_path(text: str) -> bool:
     path = bare["path"] if bare else text
     if " @ " in text or re.match(r"[\w.-]+(\[[^\]]*\])?\s*@", text):
         return False
-    return os.sep in path or path.startswith(".") or path.lower().endswith(_ARCHIVES)
+    return "/" in path or path.startswith(".") or path.lower().endswith(_ARCHIVES)
 
 
 def _direct(target: str) -> tuple[PipKind, str | None, tuple[str, ...], str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,7 +121,7 @@ class PipLines:
         if include.option == "--constraint":
             self.options.append(PipOption((include.option, str(path)), place.origin))
             return
-        display = os.path.normpath(Path(place.origin.file).parent / include.target)
+        display = posixpath.normpath(Path(place.origin.file).parent / include.target)
         origin = Origin(display, 1, place.origin.layer, place.origin.detail)
         self._take_text(text, _Place(origin, path.parent, (*place.chain, path)))
 
@@ -150,7 +150,7 @@ def _refuse_placeholder(text: str) -> None:
 
 
 def _absolute(written: str, directory: Path) -> Path:
-    return Path(os.path.normpath(directory / written))
+    return Path(posixpath.normpath(directory / written))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
