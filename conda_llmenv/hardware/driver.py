@@ -10,7 +10,7 @@ from conda_llmenv.hardware.asked import CudaAsk
 from conda_llmenv.hardware.cuda import ChosenCuda, Fit, fit_driver, limit_cuda, replacements
 from conda_llmenv.hardware.tables import Tables
 from conda_llmenv.hardware.target import Target
-from conda_llmenv.hardware.versions import permits
+from conda_llmenv.hardware.versions import driver_text, permits
 from conda_llmenv.model import Change, EnvSpec, Origin, Status, Verdict
 
 LINK = "driver"
@@ -21,13 +21,15 @@ def check_tier_driver(spec: EnvSpec, target: Target) -> tuple[Verdict, ...]:
     if spec.driver is None or target.driver is None:
         return ()
     if permits(spec.driver.value, [str(target.driver)]) is not False:
-        return (Verdict("tier-driver", LINK, Status.PASS, f"driver {target.driver} is {spec.driver.value}"),)
+        return (
+            Verdict("tier-driver", LINK, Status.PASS, f"driver {driver_text(target.driver)} is {spec.driver.value}"),
+        )
     return (
         Verdict(
             "tier-driver",
             LINK,
             Status.FAIL,
-            f"{target.label} asks for driver {spec.driver.value}, and this machine has {target.driver}",
+            f"{target.label} asks for driver {spec.driver.value}, and this machine has {driver_text(target.driver)}",
             why=f"It runs CUDA up to {target.cuda}." if target.cuda else "",
             origins=(spec.driver.origin,),
             changes=(
@@ -84,7 +86,7 @@ def _limited(cuda: Version, target: Target, fit: Fit, origins: tuple[Origin, ...
         LINK,
         Status.WARN,
         f"CUDA {cuda} runs on {target.driver_words} by minor-version compatibility only: no PTX JIT, new features off",
-        why=f"Everything works from driver {fit.full} on." if fit.full else "",
+        why=f"Everything works from driver {driver_text(fit.full)} on." if fit.full else "",
         origins=origins,
         changes=_newer_driver(Fit(fit.status, fit.full, fit.full)),
     )
@@ -93,8 +95,8 @@ def _limited(cuda: Version, target: Target, fit: Fit, origins: tuple[Origin, ...
 def _why_floor(cuda: Version, fit: Fit) -> str:
     if fit.floor is None:
         return "Drivers run their own CUDA major and older ones, never a newer major."
-    return f"CUDA {cuda.major}.x needs driver {fit.floor} or newer; drivers run older CUDA, never a newer major."
+    return f"CUDA {cuda.major}.x needs driver {driver_text(fit.floor)} or newer; drivers run older CUDA, never a newer major."
 
 
 def _newer_driver(fit: Fit) -> tuple[Change, ...]:
-    return (Change("host", (f"install driver {fit.floor} or newer",)),) if fit.floor else ()
+    return (Change("host", (f"install driver {driver_text(fit.floor)} or newer",)),) if fit.floor else ()

@@ -9,7 +9,7 @@ from conda_llmenv.hardware.cuda import fit_driver, misfit
 from conda_llmenv.hardware.tables import Tables
 from conda_llmenv.hardware.target import Target
 from conda_llmenv.hardware.tiers import dotted
-from conda_llmenv.hardware.versions import variant_of
+from conda_llmenv.hardware.versions import driver_text, variant_of
 from conda_llmenv.hardware.wheels import CPU, Wheel, alternatives, same_release
 from conda_llmenv.model import Change, Origin, Status, Verdict
 
@@ -36,7 +36,7 @@ def _driver_reason(wheel: Wheel, target: Target, tables: Tables) -> tuple[str, s
     fit = fit_driver(wheel.cuda, target, tables) if wheel.cuda else None
     if fit is None or fit.status is not Status.FAIL:
         return None
-    needs = f", which needs driver {fit.floor} or newer" if fit.floor else ""
+    needs = f", which needs driver {driver_text(fit.floor)} or newer" if fit.floor else ""
     summary = f"torch {wheel.version} is built for CUDA {wheel.cuda}, and {target.driver_words} does not run that"
     why = f"{wheel.words} brings CUDA {wheel.cuda}{needs}; installed, `torch.cuda.is_available()` would be False."
     return summary, why
@@ -103,7 +103,8 @@ def _limits(
         words = (
             f"CUDA {cuda} of torch {wheel.version} runs on {target.driver_words} by minor-version compatibility only"
         )
-        why = f"No PTX JIT and no features newer than the driver; everything works from driver {fit.full} on."
+        full = f"; everything works from driver {driver_text(fit.full)} on" if fit.full else ""
+        why = f"No PTX JIT and no features newer than the driver{full}."
         return (Verdict("torch-wheel", LINK, Status.WARN, words, why=why, origins=origins),)
     if served and served.status is Status.WARN:
         words = f"torch {wheel.version} serves {target.card} through PTX ({served.by}) only"

@@ -18,6 +18,12 @@ def parse(text: str | None) -> Version | None:
         return None
 
 
+def driver_text(driver: Version) -> str:
+    """Return a driver version as NVIDIA writes it, the third number with two digits: ``575.51.03``."""
+    first, *rest = driver.release
+    return ".".join([str(first), *(str(number) for number in rest[:1]), *(f"{number:02}" for number in rest[1:])])
+
+
 def minor(version: Version) -> Version:
     """Return ``major.minor`` of a version: CUDA 12.4.1 → 12.4."""
     return Version(f"{version.major}.{version.minor}")
