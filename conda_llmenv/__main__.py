@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conda_llmenv.cli.main import main
+from conda_llmenv.cli.main import script
 
-raise SystemExit(main())
+script()

@@ -37,7 +37,7 @@ def test_the_wheel_declares_both_ways_in(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     name = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
     text = archive.read(name).decode()
-    assert "llmenv = conda_llmenv.cli.main:main" in text
+    assert "llmenv = conda_llmenv.cli.main:script" in text
     assert "[conda]" in text
     assert "conda-llmenv = conda_llmenv.plugin" in text
 

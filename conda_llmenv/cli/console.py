@@ -126,7 +126,10 @@ def _say_failure(failure: LlmenvError) -> None:
     from conda_llmenv.cli.verdicts import verdict_lines
 
     say(f"{_styled('error:', 'red')} {failure.message}")
-    lines = [line for verdict in _verdicts(failure) for line in verdict_lines(verdict)]
+    lines = []
+    for verdict in _verdicts(failure):
+        lines += [f"\n  {verdict.summary}"] if verdict.summary != failure.message else []
+        lines += verdict_lines(verdict)
     lines += [f"  {line}".rstrip() for line in failure.details]
     if lines:
         say("\n" + "\n".join(lines))

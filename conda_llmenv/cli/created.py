@@ -27,11 +27,11 @@ def say_plan(plan: Plan) -> None:
     console.fact("solve", f"{len(solution.records)} packages, {solution.engine}, {solution.seconds:.1f} s{_size(plan)}")
     if plan.pip is not None:
         console.fact("pip", pip_line(plan.pip))
-    if chain_line(plan.verdicts):
+    if plan.verdicts:
         console.fact("checks", chain_line(plan.verdicts))
     for verdict in plan.verdicts:
         if verdict.status is Status.WARN:
-            console.say(f"warning: {verdict.summary}\n" + "\n".join(verdict_lines(verdict)))
+            console.say("\n".join((f"warning: {verdict.summary}", *verdict_lines(verdict))))
 
 
 def pip_line(plan: PipPlan) -> str:
@@ -118,8 +118,13 @@ def say_created(created: Created, *, as_json: bool) -> int:
     console.fact("prefix", str(created.prefix))
     if not created.works:
         return _say_broken(created)
-    console.say(f"\ncreated. Use it:  conda activate {created.prefix}\n   without conda:  {created.prefix}/bin/python")
+    console.say(f"\ncreated. Use it:  conda activate {created.prefix}")
+    console.say(f"   without conda:  {created.prefix}/bin/python" if _has_python(created) else "")
     return 0
+
+
+def _has_python(created: Created) -> bool:
+    return created.plan.solution.record("python") is not None
 
 
 def _install_line(created: Created) -> str:

@@ -49,11 +49,11 @@ def _program(*, as_json: bool) -> None:
     from conda_llmenv.cli.tiers import host_json, say_host
     from conda_llmenv.cli.wiring import caches, host_facts, user_config
     from conda_llmenv.engines.registry import availability
-    from conda_llmenv.pypi.registry import availability as installer_availability
+    from conda_llmenv.pypi.registry import installers
 
     config, facts = user_config(), host_facts()
     engines = {name: state.reason for name, state in availability().items()}
-    pip = {name: state.reason for name, state in installer_availability().items()}
+    pip = installers()
     if as_json:
         console.payload(
             "info",

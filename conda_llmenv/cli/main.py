@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import click
 
@@ -72,6 +73,20 @@ def llmenv() -> None:
 
     Start with `llmenv tiers detect`, then `llmenv create --tier auto --recipe sft -n sft`.
     """
+
+
+def script() -> NoReturn:
+    """Run as a program of its own and leave at once.
+
+    The interpreter's slow way out is skipped once rattler is loaded: its worker threads may still be letting go of
+    Python objects, and one that does so while the interpreter is taken down aborts a process that has done its work.
+    """
+    code = main()
+    if "rattler" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,11 +11,10 @@ MARKS = {Status.PASS: "✓", Status.WARN: "!", Status.FAIL: "✗", Status.SKIP: 
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """Return a failed or warning verdict as indented lines: facts, why, fix."""
+    """Return what stands below the sentence of a failed or warning verdict: facts, why, fix."""
     lines = [f"  {line}" for line in verdict.detail]
-    if not verdict.detail:
-        lines += [f"  {verdict.summary}"]
-        lines += [f"        {origin.where}   {origin.label}" for origin in verdict.origins]
+    if not lines:
+        lines = [f"  {origin.where}   {origin.label}" for origin in verdict.origins if origin.line is not None]
     if verdict.why:
         first, *rest = verdict.why.splitlines()
         lines += [f"  why   {first}", *(f"        {line}" for line in rest)]

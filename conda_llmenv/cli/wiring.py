@@ -12,14 +12,11 @@ from pathlib import Path
 from conda_llmenv import process
 from conda_llmenv.cli.progress import Display, display
 from conda_llmenv.config import CondaConfig, load_config, resolve_channels
-from conda_llmenv.host import read_host
+from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import default_library
 from conda_llmenv.model import Channel, HostFacts
 from conda_llmenv.pipeline.tools import Caches, Tools
 from conda_llmenv.ports import Engine, PipInstaller, Transaction
-
-HOST_ROOT = "LLMENV_HOST_ROOT"
-"""Folder to read host facts from instead of ``/``: a recorded machine, for planning elsewhere and for tests."""
 
 LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
 """Seconds to wait for another process that works on the same prefix."""
@@ -83,7 +80,7 @@ def existing_prefix(name: str | None, prefix: str | None, config: CondaConfig) -
 
 def host_facts() -> HostFacts:
     """Return the facts of this machine, or of the recorded one that ``LLMENV_HOST_ROOT`` names."""
-    return read_host(Path(os.environ.get(HOST_ROOT) or "/"))
+    return read_host(host_root(os.environ))
 
 
 def caches(config: CondaConfig) -> Caches:

@@ -27,6 +27,8 @@ class ImportOutcome:
 
 def check_imports(prefix: Path, modules: tuple[str, ...], tools: Tools) -> tuple[ImportOutcome, ...]:
     """Import each module in a process of its own with the environment's Python, isolated from user site and shell."""
+    if not modules:
+        return ()
     tools.reporter.start("check", len(modules))
     outcomes = []
     for done, module in enumerate(modules, start=1):
