@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conda_llmenv.compose import ComposeRequest, compose
+from conda_llmenv.errors import ConflictError
 from conda_llmenv.model import EnvSpec
 from tests.content.packaged import FRAGMENTS, RECIPES, TIERS, PackagedLibrary
 
@@ -77,10 +78,28 @@ def test_what_a_recipe_promises_is_what_is_imported(recipe: str) -> None:
 
 
 @pytest.mark.parametrize("fragment", [path.stem for path in FRAGMENTS])
-@pytest.mark.parametrize("tier", ["v100", "a100", "b200"])
+@pytest.mark.parametrize("tier", ["v100", "a100"])
 def test_every_fragment_can_be_added_to_a_gpu_tier(tier: str, fragment: str) -> None:
     """`-f FRAGMENT` by itself, with everything it extends."""
     assert with_fragment(tier, fragment).specs
+
+
+def test_wheels_without_code_for_the_card_are_refused_at_once() -> None:
+    """CUDA 12.6 has no code for Blackwell: the tier and the fragment that picks the wheels say so at file and line."""
+    with pytest.raises(ConflictError) as caught:
+        with_fragment("b200", "pytorch-wheels-cu126")
+    told = str(caught.value.details)
+    assert "envs/tiers/b200.yml" in told
+    assert "pytorch-wheels-cu126.yml" in told
+    assert with_fragment("b200", "pytorch-wheels-cu128").specs
+
+
+@pytest.mark.parametrize("fragment", ["pytorch", "huggingface", "peft"])
+def test_a_fragment_added_after_the_cpu_tier_asks_for_no_gpu(fragment: str) -> None:
+    """A project file that extends pytorch comes after the tier, which can drop nothing there, so nothing is forced."""
+    spec = with_fragment("cpu", fragment)
+    assert spec.spec("pytorch") is not None
+    assert spec.spec("pytorch-gpu") is None
 
 
 @pytest.mark.parametrize("tier", ["v100", "a100"])

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from conda_llmenv.compose import ComposeRequest, compose
 from conda_llmenv.engines.rattler import RattlerEngine
 from conda_llmenv.errors import Unsatisfiable
 from conda_llmenv.hardware import virtual_packages
 from conda_llmenv.model import Channel, EnvSpec, HostFacts, Notice, Solution, SolveRequest
-from tests.content.packaged import FRAGMENTS, RECIPES, ROOT, TIERS
-from tests.content.test_compose import composed, with_fragment
+from tests.content.packaged import FRAGMENTS, RECIPES, ROOT, TIERS, PackagedLibrary
+from tests.content.test_compose import TUTORIAL, composed, with_fragment
 
 CHANNELS = ROOT.parent / "shared" / "channels"
 pytestmark = [
@@ -146,6 +147,22 @@ def test_every_fragment_solves_beside_a_gpu_tier(fragment: str, solve: Solve) ->
         expect_hole(solve, spec, package)
     pytorch = solve(spec, holes).record("pytorch")
     assert pytorch is None or pytorch.build.startswith("cuda12")
+
+
+@pytest.mark.parametrize("fragment", ["pytorch", "huggingface", "peft"])
+def test_a_fragment_beside_the_cpu_tier_gives_a_cpu_build(fragment: str, solve: Solve) -> None:
+    """`--tier cpu` with a file that extends a framework, on whichever side of the tier it is stacked."""
+    pytorch = solve(with_fragment("cpu", fragment), ()).record("pytorch")
+    assert pytorch is not None
+    assert pytorch.build.startswith("cpu")
+
+
+def test_the_tutorial_environment_solves_beside_the_tier_of_its_card(solve: Solve, tmp_path: Path) -> None:
+    """Its CPU build comes to light because nothing of ours makes it unsatisfiable first."""
+    file = tmp_path / "environment.yml"
+    file.write_text(TUTORIAL)
+    spec = compose(ComposeRequest(tier="a100", files=(file,)), PackagedLibrary())
+    assert str(solve(spec, ()).record("pytorch")) == "pytorch 2.0.1 py3.9_cpu_0"
 
 
 def test_every_listed_hole_is_used() -> None:
