@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 from conda_llmenv.compose import ComposeRequest, compose
 from conda_llmenv.engines.rattler import RattlerEngine
 from conda_llmenv.errors import Unsatisfiable
-from conda_llmenv.hardware import virtual_packages
-from conda_llmenv.model import Channel, EnvSpec, HostFacts, Notice, Solution, SolveRequest
+from conda_llmenv.hardware import check_after, check_before, virtual_packages
+from conda_llmenv.model import Channel, EnvSpec, HostFacts, Notice, Solution, SolveRequest, Status
 from tests.content.packaged import FRAGMENTS, RECIPES, ROOT, TIERS, PackagedLibrary
 from tests.content.test_compose import TUTORIAL, composed, with_fragment
 
@@ -117,12 +117,15 @@ def expect_hole(solve: Solve, spec: EnvSpec, package: str) -> None:
 @pytest.mark.parametrize("tier", TIER_NAMES)
 @pytest.mark.parametrize("recipe", RECIPE_NAMES)
 def test_every_tier_and_recipe_solves_with_the_right_build(tier: str, recipe: str, solve: Solve) -> None:
-    """A GPU tier gets a CUDA build with code for its cards, the CPU tier a CPU build, and nobody the other one."""
+    """A GPU tier gets a CUDA build with code for its cards, the CPU tier a CPU build; no plan check refuses."""
     spec = composed(tier, recipe)
     holes = holes_of(recipe=recipe)
     for package in holes:
         expect_hole(solve, spec, package)
     solution = solve(spec, holes)
+    virtual, _ = virtual_packages(LOGIN_NODE, spec, {})
+    verdicts = (*check_before(spec, LOGIN_NODE, virtual), *check_after(spec, solution, LOGIN_NODE, virtual))
+    assert [verdict.summary for verdict in verdicts if verdict.status is Status.FAIL] == []
     pytorch, cuda = solution.record("pytorch"), solution.record("cuda-version")
     if recipe == "minimal":
         assert pytorch is None
