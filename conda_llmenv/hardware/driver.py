@@ -95,7 +95,7 @@ def _limited(cuda: Version, target: Target, fit: Fit, origins: tuple[Origin, ...
 def _why_floor(cuda: Version, fit: Fit) -> str:
     if fit.floor is None:
         return "Drivers run their own CUDA major and older ones, never a newer major."
-    return f"CUDA {cuda.major}.x needs driver {driver_text(fit.floor)} or newer; drivers run older CUDA, never a newer major."
+    return f"CUDA {cuda.major}.x needs driver {driver_text(fit.floor)} or newer; a driver never runs a newer major."
 
 
 def _newer_driver(fit: Fit) -> tuple[Change, ...]:

@@ -101,7 +101,7 @@ def for_cuda_build(chosen: Chosen) -> Remedy:
     ]
     if framework.name == "pytorch" and chosen.channel == CHANNEL:
         why = "The CUDA builds of this channel ask for no `__cuda`, so they install without a card too."
-        return Remedy(why, (*drops, Change("add", ("cpuonly",), origin, "cpuonly")))
+        return Remedy(why, (*drops, _with_glob(chosen, "*cpu*")))
     why = (
         f"`{choosers[0]}` asks for it by name."
         if choosers
@@ -109,7 +109,7 @@ def for_cuda_build(chosen: Chosen) -> Remedy:
     )
     if framework.cpu:
         return Remedy(why, (*drops, Change("add", (framework.cpu[0],), origin, framework.cpu[0])))
-    return Remedy(why, (*drops, _with_glob(chosen, "cpu*")))
+    return Remedy(why, (*drops, _with_glob(chosen, "*cpu*")))
 
 
 def _with_glob(chosen: Chosen, build: str) -> Change:

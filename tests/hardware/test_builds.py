@@ -106,8 +106,8 @@ def test_a_cuda_build_of_pytorchs_own_channel_for_the_cpu_tier() -> None:
     text = "channels: [pytorch, nvidia, conda-forge]\ndependencies: [pytorch, pytorch-cuda=11.8]\n"
     (verdict,) = judged(text, "cpu", record("pytorch", "2.0.1", "py3.9_cuda11.8_cudnn8.7.0_0", "pytorch"))
     assert "no `__cuda`" in verdict.why
-    assert [change.kind for change in verdict.changes] == ["drop", "add"]
-    assert verdict.changes[1].new == ("cpuonly",)
+    assert [change.kind for change in verdict.changes] == ["drop", "spec"]
+    assert verdict.changes[1].new == ("pytorch * *cpu*",)
 
 
 @pytest.mark.parametrize("chooser", ["pytorch-cpu", "cpuonly", "pytorch=*=cpu*", "pytorch=2.0.1=py3.9_cpu_0"])
