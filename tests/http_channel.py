@@ -129,10 +129,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
         """Keep the terminal clean; requests are in the log of the server."""
 
-    def do_HEAD(self) -> None:  # noqa: N802 - the name is the protocol's
+    def do_HEAD(self) -> None:
         self._answer(with_body=False)
 
-    def do_GET(self) -> None:  # noqa: N802 - the name is the protocol's
+    def do_GET(self) -> None:
         self._answer(with_body=True)
 
     def _answer(self, *, with_body: bool) -> None:

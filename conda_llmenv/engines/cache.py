@@ -1,15 +1,16 @@
 """What a package cache holds, and whether it is still what was downloaded.
 
-The library checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes the
-hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both gaps
-are closed here, before anything is linked. Layout and lock of the cache are the library's: ``name-version-build/`` with
-``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256) beside it, and ``.cache.lock`` for the whole.
+The library checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes
+the hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both
+gaps are closed here. Layout and lock of the cache are the library's: ``name-version-build/``, beside it
+``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -23,11 +24,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from conda_llmenv.errors import InstallFailed
+from conda_llmenv.errors import InstallFailed, NoSpace
 from conda_llmenv.model import Record
+
+TAMPERED = "nothing of it was kept; if trying again does not help, tell the channel: it may have been tampered with"
 
 _PIECE = 1 << 20
 _PATIENCE = 1.0
+_SWEEPS = 5
 _LEFTOVER = re.compile(r"\..+-.+-.+\w{6}")
 
 
@@ -63,6 +67,20 @@ class PackageCache:
                     break
             yield
 
+    def check_room(self, records: Iterable[Record]) -> None:
+        """Refuse what cannot fit: extracted, packages are never smaller than their archives.
+
+        Raises:
+            NoSpace: even the archives are bigger than what is free.
+        """
+        facts = os.statvfs(self.folder)
+        needed, free = sum(record.size or 0 for record in records), facts.f_bavail * facts.f_frsize
+        if needed > free:
+            raise NoSpace(
+                f"the package cache {self.folder} needs {needed / 1e6:.0f} MB or more, and {free / 1e6:.0f} MB are free",
+                hint="make room, or set CONDA_PKGS_DIRS to another disk",
+            )
+
     def drop_outdated(self, records: Iterable[Record]) -> None:
         """Remove packages of the same name that came from another archive, and what interrupted fetches left."""
         for record in records:
@@ -72,6 +90,17 @@ class PackageCache:
         for path in self.folder.glob(".*"):
             if _LEFTOVER.fullmatch(path.name) and path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
+
+    def sweep(self, records: Iterable[Record]) -> None:
+        """Remove what unfinished fetches of these packages have written; some may be in the middle of writing more."""
+        patterns = [f".{glob.escape(self.path(record).name)}??????" for record in records]
+        for _ in range(_SWEEPS):
+            found = [path for pattern in patterns for path in self.folder.glob(pattern)]
+            if not found:
+                return
+            for path in found:
+                shutil.rmtree(path, ignore_errors=True)
+            time.sleep(0.05)
 
     def drop_damaged(self, records: Iterable[Record]) -> None:
         """Compare every file of the packages that are there with its recorded hash, and remove the damaged ones."""
@@ -114,21 +143,19 @@ def is_sound(package: Path) -> bool:
     try:
         json.loads((package / "info" / "index.json").read_bytes())
         paths = json.loads((package / "info" / "paths.json").read_bytes())["paths"]
-        return all(_entry_sound(package, entry) for entry in paths)
+        return all(_is_entry_sound(package / entry["_path"], entry) for entry in paths)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-def _entry_sound(package: Path, entry: dict[str, Any]) -> bool:
-    path = package / entry["_path"]
+def _is_entry_sound(path: Path, entry: dict[str, Any]) -> bool:
     if entry.get("path_type") == "softlink":
         return path.is_symlink()
     if entry.get("path_type") == "directory":
         return path.is_dir()
-    size, sha256 = entry.get("size_in_bytes"), entry.get("sha256")
-    if size is not None and path.stat().st_size != size:
+    if not path.is_file() or path.stat().st_size != entry.get("size_in_bytes", path.stat().st_size):
         return False
-    return path.is_file() if sha256 is None else _digest(path, "sha256") == sha256
+    return "sha256" not in entry or _digest(path, "sha256") == str(entry["sha256"])
 
 
 def local_archive(record: Record) -> Path | None:
@@ -163,7 +190,7 @@ def hash_mismatch(record: Record, kind: str, expected: str, actual: str, where: 
     return InstallFailed(
         f"{record.file_name} is not the file its channel describes: its {kind} differs",
         details=(f"expected  {expected}", f"found     {actual}", f"from      {where}"),
-        hint="nothing of it was kept; try again, and if it stays so report it to the channel: it may have been tampered with",
+        hint=TAMPERED,
     )
 
 

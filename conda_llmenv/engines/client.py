@@ -5,44 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import rattler
 from rattler.networking import AddHeadersMiddleware
 
 from conda_llmenv.engines.credentials import Credentials, MemoryFile
-
-
-class NetworkSettings(Protocol):
-    """The part of a conda configuration that concerns the network, under conda's own names."""
-
-    @property
-    def ssl_verify(self) -> bool | str:
-        """Whether certificates are checked; a path is a bundle of further authorities."""
-
-    @property
-    def proxy_servers(self) -> Mapping[str, str]:
-        """Scheme (``http``, ``https``) → proxy URL."""
-
-
-@dataclass(frozen=True)
-class ClientOptions:
-    """How to reach channels.
-
-    Attributes:
-        ssl_verify: True, False, or the path of a certificate bundle or of a folder of certificates.
-        proxy_servers: scheme → proxy URL; empty for what the environment says.
-        max_retries: how often a request is tried again after a transient error.
-        downloads: packages fetched at the same time.
-    """
-
-    ssl_verify: bool | str = True
-    proxy_servers: Mapping[str, str] = field(default_factory=dict)
-    max_retries: int = 3
-    downloads: int = 8
+from conda_llmenv.engines.options import ClientOptions
 
 
 @contextlib.contextmanager

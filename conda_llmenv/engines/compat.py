@@ -46,5 +46,5 @@ def package_cache(folder: Path) -> dict[str, Any]:
     """Return the options of ``install`` for a package cache whose content is checked, where the library can do so."""
     if not verifies_cached_packages():
         return {"cache_dir": folder}
-    full = rattler.package_cache.ValidationMode.full()
-    return {"package_cache": rattler.PackageCache.new_layered([folder], validation_mode=full)}
+    checked = rattler.PackageCache.new_layered([folder], validation_mode=rattler.ValidationMode.full())
+    return {"package_cache": checked}

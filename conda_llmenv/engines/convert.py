@@ -103,7 +103,7 @@ def _ambiguous(milliseconds: int | None) -> int | None:
 
 
 def to_spec(text: str, channels: Iterable[Channel] = ()) -> rattler.MatchSpec:
-    """Read a MatchSpec the way environment files write them; a channel named in it means the request's channel of that name.
+    """Read a MatchSpec as environment files write it; a channel in it means the request's channel of that name.
 
     Raises:
         InputError: it is not a MatchSpec, or names a channel the request does not have.

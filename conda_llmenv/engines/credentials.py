@@ -1,8 +1,8 @@
 """Credentials in channel URLs: told apart from the addresses, so that the library never writes one to disk.
 
-Given a URL with a token, py-rattler puts it into ``conda-meta`` and its repodata cache. So it is given clean URLs, and the
-secrets through its two hooks for them: a conda token (``/t/TOKEN/``) as the mirror of the clean address, user and password
-as an entry of an authentication file that lives in memory.
+Given a URL with a token, py-rattler puts it into ``conda-meta`` and its repodata cache. So it is given clean URLs, and
+the secrets through its two hooks for them: a conda token (``/t/TOKEN/``) as the mirror of the clean address, user and
+password as an entry of an authentication file that lives in memory.
 """
 
 from __future__ import annotations

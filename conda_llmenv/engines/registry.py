@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from conda_llmenv.engines.client import ClientOptions, NetworkSettings
+from conda_llmenv.engines.options import ClientOptions, NetworkSettings
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import Engine
 
@@ -45,9 +45,7 @@ def _rattler(options: ClientOptions) -> Engine:
 def _rattler_available() -> Availability:
     if importlib.util.find_spec("rattler") is None:
         return Availability(usable=False, reason="py-rattler is not installed in this Python")
-    from importlib.metadata import version
-
-    return Availability(usable=True, reason=f"py-rattler {version('py-rattler')} is installed")
+    return Availability(usable=True, reason="py-rattler is installed")
 
 
 ENGINES = {"rattler": Entry(_rattler, _rattler_available, "embedded; solves, downloads and links without conda")}

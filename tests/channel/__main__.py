@@ -17,10 +17,8 @@ def main() -> None:
     arguments = parser.parse_args()
     started = time.monotonic()
     out = build(arguments.out.resolve(), python=not arguments.no_python)
-    count = len(list(out.glob("*/*/*.conda")))
-    print(
-        f"{count} packages in {', '.join(sorted(path.name for path in out.iterdir()))} under {out}, {time.monotonic() - started:.1f} s"
-    )
+    count, channels = len(list(out.glob("*/*/*.conda"))), ", ".join(sorted(path.name for path in out.iterdir()))
+    print(f"{count} packages in {channels} under {out}, {time.monotonic() - started:.1f} s")
 
 
 main()

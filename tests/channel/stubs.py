@@ -83,7 +83,8 @@ def _pytorch() -> Iterator[Stub]:
     for version in ("2.6.0", "2.7.1"):
         yield _stub("pytorch", version, f"cpu_generic_py{TAG}_h0_1", depends=("pytorch-mutex 1.0 cpu", abi))
         yield _stub("pytorch", version, f"cuda126_generic_py{TAG}_h0_201",
-                    depends=("__cuda", "cuda-version >=12.6,<13", "nccl >=2.21.5.1,<3.0a0", "pytorch-mutex 1.0 cuda", abi))  # fmt: skip
+                    depends=("__cuda", "cuda-version >=12.6,<13", "nccl >=2.21.5.1,<3.0a0",
+                             "pytorch-mutex 1.0 cuda", abi))  # fmt: skip
         yield _stub("pytorch-gpu", version, "cuda126_generic_h0_201", depends=(f"pytorch {version} cuda*_generic*201",))
         yield _stub("pytorch-cpu", version, "cpu_generic_h0_1", depends=(f"pytorch {version} cpu_generic*1",))
     for variant, number in (("cpu", 0), ("cuda", 1)):

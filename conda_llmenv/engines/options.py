@@ -1,0 +1,36 @@
+"""How an engine reaches channels; light, since the registry is read before any library is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class NetworkSettings(Protocol):
+    """The part of a conda configuration that concerns the network, under conda's own names."""
+
+    @property
+    def ssl_verify(self) -> bool | str:
+        """Whether certificates are checked; a path is a bundle of further authorities."""
+
+    @property
+    def proxy_servers(self) -> Mapping[str, str]:
+        """Scheme (``http``, ``https``) → proxy URL."""
+
+
+@dataclass(frozen=True)
+class ClientOptions:
+    """How to reach channels.
+
+    Attributes:
+        ssl_verify: True, False, or the path of a certificate bundle or of a folder of certificates.
+        proxy_servers: scheme → proxy URL; empty for what the environment says.
+        max_retries: how often a request is tried again after a transient error.
+        downloads: packages fetched at the same time.
+    """
+
+    ssl_verify: bool | str = True
+    proxy_servers: Mapping[str, str] = field(default_factory=dict)
+    max_retries: int = 3
+    downloads: int = 8

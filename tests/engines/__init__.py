@@ -1,0 +1,1 @@
+"""Tests of the engines against real packages, over ``file://`` and HTTP."""
