@@ -10,7 +10,7 @@ import hashlib
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -102,6 +102,12 @@ def cache_root(environ: Mapping[str, str]) -> Path:
     """Return our own folder for what can be made again."""
     home = Path(environ.get("HOME") or Path.home())
     return Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "llmenv"
+
+
+def tools_folder(tools: Sequence[str], python_version: str, environ: Mapping[str, str]) -> Path:
+    """Return the folder that keeps a set of build tools for a Python."""
+    text = json.dumps([sorted(tools), python_version.split(".")[:2], platform.machine()])
+    return cache_root(environ) / "build-tools" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def build_folder(key: BuildKey, environ: Mapping[str, str]) -> Path:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from conda_llmenv.model import PipKind, PipPackage, PipPlan, PipRequest, PipRequirement
+from conda_llmenv.model import PipPackage, PipPlan, PipRequest, PipRequirement
 from conda_llmenv.process import Completed
-from conda_llmenv.pypi.buildcache import build_folder, read_key
+from conda_llmenv.pypi.buildcache import build_folder, read_key, tools_folder
 from conda_llmenv.pypi.failures import failed
 from conda_llmenv.pypi.pylock import parse_pylock
 from conda_llmenv.pypi.requirements import asked_line, pinned_line
@@ -23,6 +23,7 @@ from conda_llmenv.pypi.stages import build_table
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.toml import loads
 from conda_llmenv.pypi.uvcommand import LiveLines, Uv, Workspace
+from conda_llmenv.redact import strip
 
 BUILD_TOOLS = ("setuptools<81", "wheel", "packaging", "ninja")
 """What builds without isolation expect to find; setuptools before it warns about pkg_resources, which many import."""
@@ -48,7 +49,7 @@ def install_late(
         PipFailed: a build or a download failed.
     """
     held = {**request.provided, **{one.name: one.version for one in plan.packages if one.version}}
-    asked = tuple(one for one in request.section.requirements if one.text in plan.late)
+    asked = tuple(one for one in request.section.requirements if strip(one.text) in plan.late)
     stage = _SecondStage(request, workspace, prefix, lines, held, asked)
     cache = build_folder(read_key(prefix, request.python_version, environ), environ)
     return stage.install(cache)
@@ -74,9 +75,11 @@ class _SecondStage:
             isolation = self._isolation_of_known()
             done = self._compile([*common, *isolation], environ)
         if done.returncode:
+            for line in done.stderr.splitlines():
+                self.lines(line)
             raise failed(self.request, done.stderr, "built")
-        packages = parse_pylock(self._lock.read_text(encoding="utf-8"), stub_folder(self.workspace.environ))
-        pinned = self.workspace.file("late-pinned.txt", self._pinned(packages))
+        packages = parse_pylock(self._lock, stub_folder(self.workspace.environ))
+        pinned = self.workspace.file("late-pinned.txt", map(pinned_line, packages))
         arguments = ["install", "--no-deps", "-r", pinned, *common, *isolation]
         done = Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
         if done.returncode:
@@ -85,6 +88,8 @@ class _SecondStage:
 
     def _installed_version(self, name: str) -> str | None:
         """Return the version a source turned out to have."""
+        from importlib import metadata
+
         folders = [str(folder) for folder in (self.prefix / "lib").glob("python3.*/site-packages")]
         found = metadata.distributions(name=name, path=folders)
         return next((one.version for one in found), None)
@@ -98,16 +103,10 @@ class _SecondStage:
         constraints = self.workspace.constraints(write_stubs(self.held, stub_folder(self.workspace.environ)))
         arguments = ["compile", asked, *constraints, "--generate-hashes", "--format", "pylock.toml"]
         arguments += ["-o", str(self._lock), *common]
-        return Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
+        return Uv(self.workspace, self.request.offline).run(arguments, environ=environ)
 
     def _asked_lines(self) -> list[str]:
         return [asked_line(one, self.workspace.environ) for one in self.asked]
-
-    def _pinned(self, packages: Iterable[PipPackage]) -> list[str]:
-        """Sources as they were asked for, because their addresses may need credentials; everything else pinned."""
-        sources = [one for one in self.asked if one.kind is not PipKind.NAMED]
-        lines = [asked_line(one, self.workspace.environ) for one in sources]
-        return lines + [pinned_line(one) for one in packages if not one.direct]
 
     def _isolation_of_known(self) -> list[str]:
         known = (
@@ -119,18 +118,28 @@ class _SecondStage:
         return [word for name in names for word in ("--no-build-isolation-package", name)]
 
     def _build_tools(self, common: Sequence[str]) -> Path:
-        """Put build tools that the environment lacks beside it, so that it does not keep them."""
-        folder = self.workspace.folder / "build-tools"
+        """Return a folder of build tools that the environment lacks, beside it, so that it does not keep them."""
         wanted = [*BUILD_TOOLS, *(line for one in self.asked for line in declared_build_requirements(one))]
-        missing = self.workspace.file(
-            "build-tools.txt", [line for line in wanted if _name(line) not in {*self.held, "torch", None}]
-        )
-        done = Uv(self.workspace, self.request.offline).run(
-            ["install", "--target", str(folder), "-r", missing, *common]
-        )
+        missing = sorted({line for line in wanted if _name(line) not in {*self.held, "torch", None}})
+        folder = tools_folder(missing, self.request.python_version, self.workspace.environ)
+        if folder.is_dir():
+            return folder
+        fresh = self.workspace.folder / "build-tools"
+        listed = self.workspace.file("build-tools.txt", missing)
+        done = Uv(self.workspace, self.request.offline).run(["install", "--target", str(fresh), "-r", listed, *common])
         if done.returncode:
             self.lines(f"build tools could not be installed: {done.stderr.strip().splitlines()[-1]}")
-        return folder
+            return fresh
+        return _kept(fresh, folder)
+
+
+def _kept(fresh: Path, folder: Path) -> Path:
+    """Move a complete folder to where the next build looks; another process may have been faster, or it is not ours."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.move(fresh, folder)) if not folder.exists() else folder
+    except OSError:
+        return fresh
 
 
 def lacks_a_build_tool(output: str) -> bool:
@@ -158,7 +167,7 @@ def _name(line: str) -> str | None:
 
 
 def build_environment(prefix: Path, environ: Mapping[str, str], tools: Path) -> dict[str, str]:
-    """Return the variables a build needs to find the environment's programs, compilers and CUDA, as activation sets them."""
+    """Return the variables by which a build finds the environment's programs, compilers and CUDA."""
     folders = [str(tools / "bin"), str(prefix / "bin"), environ.get("PATH", os.defpath)]
     variables = {"PATH": os.pathsep.join(folders), "PYTHONPATH": str(tools), "CONDA_PREFIX": str(prefix)}
     triplet = f"{platform.machine()}-conda-linux-gnu"

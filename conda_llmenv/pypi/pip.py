@@ -22,6 +22,7 @@ from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages
 from conda_llmenv.pypi.buildcache import build_folder, read_key
 from conda_llmenv.pypi.config import PipConfig
+from conda_llmenv.pypi.credentials import login_variables, logins, netrc_lines
 from conda_llmenv.pypi.failures import failed, last_lines
 from conda_llmenv.pypi.late import lacks_a_build_tool
 from conda_llmenv.pypi.report import parse_report
@@ -29,7 +30,7 @@ from conda_llmenv.pypi.requirements import asked_line, pinned_line, write_privat
 from conda_llmenv.pypi.sources import expand
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import STAGE
-from conda_llmenv.redact import mask
+from conda_llmenv.redact import mask, strip
 
 QUIET = ("--no-input", "--disable-pip-version-check", "--no-color", "--progress-bar", "off")
 
@@ -82,8 +83,8 @@ class PipPipInstaller:
                 "pip cannot pin the section before the environment's Python is there; versions are chosen on install"
             )
             reporter.notice(Notice("pip-plan-open", f"{message}: {reason}"))
-        options = tuple(option.text for option in request.section.options)
-        return PipPlan(self.name, packages, tuple(one.text for one in late), options, time.monotonic() - started)
+        options = tuple(strip(option.text) for option in request.section.options)
+        return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
 
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Do nothing: pip keeps no cache that it could install from without asking the index again."""
@@ -121,7 +122,7 @@ class PipPipInstaller:
         asked = self.requirements(request, folder, lines, write_stubs(request.provided, stub_folder(self.environ)))
         argv = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--report", str(report)]
         argv += ["--target", str(folder / "none"), "--only-binary", ":all:", *_target(request), *asked, *QUIET]
-        done = process.run(argv, env=self.variables(), cwd=folder)
+        done = process.run(argv, env=self.variables(request, folder), cwd=folder)
         if done.returncode:
             return unpinned, (last_lines(done.stderr) or ["pip failed"])[-1]
         return parse_report(report.read_text(encoding="utf-8"), stub_folder(self.environ)), ""
@@ -135,10 +136,14 @@ class PipPipInstaller:
         asked = write_private(folder / "requirements.txt", [*options, *lines])
         return ["-r", str(asked), "-c", str(held)]
 
-    def variables(self) -> dict[str, str]:
-        """Return the environment pip runs in."""
+    def variables(self, request: PipRequest, folder: Path) -> dict[str, str]:
+        """Return the environment pip runs in; logins of the request go to a private file in ``folder``."""
         misplacing = {f"PIP_{name}" for name in _MISPLACING}
         kept = {name: value for name, value in self.environ.items() if name not in misplacing and name not in _DROPPED}
+        found = logins(request.section.requirements, self.environ)
+        if found:
+            netrc = write_private(folder / "netrc", netrc_lines(found, self.environ))
+            kept |= login_variables(found, self.environ, netrc)
         return {**kept, "PYTHONNOUSERSITE": "1"}
 
 
@@ -171,7 +176,7 @@ class _Run:
         pinned = all(one.version for one in plan.packages)
         flags = ["--no-deps"] if pinned else []
         flags += ["--require-hashes"] if all(one.hashes for one in plan.packages) else []
-        done, packages = self._install(lines, self._held(()), flags, self.installer.variables())
+        done, packages = self._install(lines, self._held(()), flags, self._variables())
         if done.returncode:
             raise self._failure(done, "installed")
         return packages
@@ -180,11 +185,11 @@ class _Run:
         lines = [
             asked_line(one, self.installer.environ)
             for one in self.request.section.requirements
-            if one.text in plan.late
+            if strip(one.text) in plan.late
         ]
         environ = self.installer.environ
         cache = build_folder(read_key(self.prefix, self.request.python_version, environ), environ)
-        variables = {**self.installer.variables(), "PIP_CACHE_DIR": str(cache)}
+        variables = {**self._variables(), "PIP_CACHE_DIR": str(cache)}
         held = self._held(before)
         done, packages = self._install(lines, held, ["--no-build-isolation"], variables)
         if done.returncode and lacks_a_build_tool(done.stdout + done.stderr):
@@ -192,6 +197,9 @@ class _Run:
         if done.returncode:
             raise self._failure(done, "built")
         return packages
+
+    def _variables(self) -> dict[str, str]:
+        return self.installer.variables(self.request, self.folder)
 
     def _held(self, before: Sequence[PipPackage]) -> list[str]:
         pins = [f"{name}=={version}" for name, version in self.request.provided.items()]

@@ -14,18 +14,33 @@ from conda_llmenv.pypi.toml import loads
 from conda_llmenv.redact import strip
 
 
-def parse_pylock(text: str, stubs: Path) -> tuple[PipPackage, ...]:
-    """Return the packages of a lock text, without those whose archive lies in the folder ``stubs``.
+def parse_pylock(lock: Path, stubs: Path) -> tuple[PipPackage, ...]:
+    """Return the packages of a lock file, without those whose archive lies in the folder ``stubs``.
 
     Raises:
+        OSError: the file cannot be read.
         ValueError: it is no lock text.
     """
-    return tuple(_package(entry) for entry in loads(text).get("packages", ()) if not _is_inside(entry, stubs))
+    entries = [_absolute(entry, lock.parent) for entry in loads(lock.read_text(encoding="utf-8")).get("packages", ())]
+    return tuple(_package(entry) for entry in entries if not _is_inside(entry, stubs))
+
+
+def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return an entry whose paths do not depend on the lock's folder."""
+
+    def located(value: Any) -> Any:
+        if isinstance(value, list):
+            return [located(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: str((folder / one).resolve()) if key == "path" else located(one) for key, one in value.items()}
+
+    return {key: located(value) for key, value in entry.items()}
 
 
 def _is_inside(entry: Mapping[str, Any], folder: Path) -> bool:
     path = entry.get("archive", {}).get("path")
-    return path is not None and Path(path).parent.resolve() == folder.resolve()
+    return path is not None and Path(path).parent == folder.resolve()
 
 
 def _package(entry: Mapping[str, Any]) -> PipPackage:
@@ -49,7 +64,7 @@ def _package(entry: Mapping[str, Any]) -> PipPackage:
 
 
 def _archive(name: str, version: str | None, archive: Mapping[str, Any]) -> PipPackage:
-    url = archive.get("url") or Path(archive["path"]).resolve().as_uri()
+    url = archive.get("url") or Path(archive["path"]).as_uri()
     return PipPackage(
         name=name,
         version=version,
@@ -66,11 +81,11 @@ def _source(name: str, version: str | None, entry: Mapping[str, Any]) -> PipPack
     if "vcs" in entry:
         vcs = entry["vcs"]
         folder = f"#subdirectory={vcs['subdirectory']}" if vcs.get("subdirectory") else ""
-        address = vcs.get("url") or Path(vcs["path"]).resolve().as_uri()
+        address = vcs.get("url") or Path(vcs["path"]).as_uri()
         line = f"{name} @ {vcs['type']}+{strip(address)}@{vcs['commit-id']}{folder}"
     else:
         directory = entry["directory"]
-        path = Path(directory["path"]).resolve()
+        path = Path(directory["path"])
         line = f"-e {path}" if directory.get("editable") else f"{name} @ {path.as_uri()}"
     return PipPackage(name=name, version=version, requirement=line, built=True, direct=True)
 
@@ -84,7 +99,7 @@ def _hashes(artifacts: list[Mapping[str, Any]]) -> Iterator[str]:
 def _location(artifact: Mapping[str, Any]) -> str | None:
     if "url" in artifact:
         return strip(artifact["url"])
-    return Path(artifact["path"]).resolve().as_uri() if "path" in artifact else None
+    return Path(artifact["path"]).as_uri() if "path" in artifact else None
 
 
 def local_size(package: PipPackage) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
 from conda_llmenv.errors import InputError
@@ -35,20 +35,23 @@ def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
     """
     if name not in ("auto", *NAMES):
         raise InputError(f"no installer is called {name!r}", hint=f"choose one of: auto, {', '.join(NAMES)}")
-    from conda_llmenv.pypi.pip import PipPipInstaller
-    from conda_llmenv.pypi.uv import UvInstaller
-
     config = read_config(os.environ, Path.home(), prefix)
     problem = _uv_problem()
     if name == "pip" or (name == "auto" and problem):
+        from conda_llmenv.pypi.pip import PipPipInstaller
+
         return Choice(PipPipInstaller(config), "asked for" if name == "pip" else f"uv cannot be used: {problem}")
     if problem:
         raise InputError(f"uv cannot be used: {problem}", hint="pip install --force-reinstall uv")
+    from conda_llmenv.pypi.uv import UvInstaller
+
     return Choice(UvInstaller(config), "asked for" if name == "uv" else "the default")
 
 
 def installers() -> dict[str, str]:
     """Return each installer's state: its version, or why it cannot be used."""
+    from importlib import metadata
+
     return {
         "uv": _uv_problem() or metadata.version("uv"),
         "pip": "the environment's own, where uv cannot be used",

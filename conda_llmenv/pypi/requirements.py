@@ -9,18 +9,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conda_llmenv.model import PipKind, PipPackage, PipRequirement
+from conda_llmenv.pypi.credentials import without_login
 from conda_llmenv.pypi.sources import expand
 
 _HASH = re.compile(r"\s--hash[=\s](?P<hash>\w+:[0-9a-fA-F]+)")
 
 
 def asked_line(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
-    """Return the line that asks an installer for a requirement, ``${NAME}`` references filled in.
+    """Return the line that asks an installer for a requirement, ``${NAME}`` references filled in and logins left out.
 
     Relative paths become absolute ones, because the file the line goes into lies elsewhere.
     """
     if requirement.path is None:
-        return expand(requirement.text, environ)
+        return without_login(expand(requirement.text, environ))
     extras = f"[{','.join(requirement.extras)}]" if requirement.extras else ""
     target = f"{requirement.path}{extras}"
     if requirement.kind is PipKind.URL:

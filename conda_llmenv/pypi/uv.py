@@ -20,6 +20,7 @@ from conda_llmenv.pypi.requirements import asked_hashes, asked_line, pinned_line
 from conda_llmenv.pypi.sources import gather
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import PLATFORMS, STAGE, LiveLines, Uv, Workspace, native_subdir
+from conda_llmenv.redact import strip
 
 
 @dataclass
@@ -54,8 +55,8 @@ class UvInstaller:
         if first:
             packages, deferred = _Resolution(workspace, request, reporter).pin(first)
             late = tuple(one for one in request.section.requirements if one in late or one in deferred)
-        options = tuple(option.text for option in request.section.options)
-        return PipPlan(self.name, packages, tuple(one.text for one in late), options, time.monotonic() - started)
+        options = tuple(strip(option.text) for option in request.section.options)
+        return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
 
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:  # noqa: ARG002 - fetching ahead is silent
         """Fill uv's cache with the wheels of the first stage; a failure shows up again, with its reason, on install."""
@@ -159,7 +160,7 @@ class _Resolution:
                 return (), frozenset({name})
             raise failed(self.request, done.stderr, "resolved")
         self._warn_of_extras(done.stderr)
-        packages = tuple(_sized(package) for package in parse_pylock(output.read_text(encoding="utf-8"), stubs))
+        packages = tuple(_sized(package) for package in parse_pylock(output, stubs))
         unbuilt = frozenset(package.name for package in packages if package.built) & stages.build_table()[1]
         return packages, unbuilt
 

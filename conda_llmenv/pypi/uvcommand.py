@@ -15,6 +15,7 @@ from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import PipRequest
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import uvconfig
+from conda_llmenv.pypi.credentials import login_variables, logins, netrc_lines
 from conda_llmenv.pypi.requirements import constraint_include, write_private
 from conda_llmenv.pypi.sources import Sources
 from conda_llmenv.redact import mask
@@ -71,7 +72,12 @@ class Workspace:
         request.scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="pip-", dir=request.scratch))
         write_private(folder / "uv.toml", [uvconfig.render(sources)])
-        return cls(folder, sources, uvconfig.environment(sources, environ))
+        variables = uvconfig.environment(sources, environ)
+        found = logins(request.section.requirements, environ)
+        if found:
+            netrc = write_private(folder / "netrc", netrc_lines(found, environ))
+            variables |= login_variables(found, environ, netrc)
+        return cls(folder, sources, variables)
 
     def file(self, name: str, lines: Iterable[str]) -> str:
         """Write a private file and return its path."""

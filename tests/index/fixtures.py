@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -106,11 +108,22 @@ def make_prefix(tmp_path: Path) -> MakePrefix:
 
     def make(name: str = "env", *, pip: bool = False) -> Path:
         prefix = tmp_path / name
-        command = [sys.executable, "-m", "venv", *([] if pip else ["--without-pip"]), str(prefix)]
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True, capture_output=True)
+        if pip:
+            _copy_pip(site_packages(prefix))
         return prefix
 
     return make
+
+
+def _copy_pip(target: Path) -> None:
+    """Put the running interpreter's pip into a folder, which is ten times faster than installing it."""
+    found = find_spec("pip")
+    if found is None or found.origin is None:
+        pytest.skip("the Python that runs the tests has no pip")
+    package = Path(found.origin).parent
+    for folder in (package, *package.parent.glob("pip-*.dist-info")):
+        shutil.copytree(folder, target / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def site_packages(prefix: Path) -> Path:

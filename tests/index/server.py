@@ -34,6 +34,7 @@ class Index:
         requests: every path asked for, in order.
         wrong_hashes: project names whose pages state another sha256 than the file has.
         hold: while set, files are not answered (to interrupt a download).
+        folder: a folder whose files are served below ``/tree/``, such as a bare git repository.
     """
 
     artifacts: list[Artifact]
@@ -43,6 +44,7 @@ class Index:
     requests: list[str] = field(default_factory=list)
     wrong_hashes: set[str] = field(default_factory=set)
     hold: threading.Event = field(default_factory=threading.Event)
+    folder: Path | None = None
 
     @property
     def url_with_credentials(self) -> str:
@@ -64,6 +66,9 @@ class Index:
 
     def file(self, name: str) -> bytes | None:
         """Return a file's content, or None."""
+        if self.folder is not None and name.startswith("tree/"):
+            path = self.folder / name.removeprefix("tree/")
+            return path.read_bytes() if path.is_file() else None
         return next((one.content for one in self.artifacts if one.file_name == name), None)
 
     def admits(self, header: str | None) -> bool:
@@ -120,6 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
                 threading.Event().wait(0.02)
             content = self.index.file(parts[-1])
             kind = "application/octet-stream"
+        elif parts[:1] == ["tree"]:
+            content, kind = self.index.file("/".join(parts)), "application/octet-stream"
         else:
             page = self.index.page(parts[-1]) if len(parts) == 2 else self._root()
             content, kind = (html.unescape(page).encode() if page is not None else None), "text/html"

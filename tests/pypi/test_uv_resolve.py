@@ -105,7 +105,7 @@ def test_options_of_the_section_are_applied_wherever_they_stood(
 def test_find_links_of_pips_configuration_count(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """A local version that only a find-links folder has meets a pin without the local part, and its size is known."""
+    """A local version that only a find-links folder has meets a pin without one; its size is known."""
     cpu = wheel("torch", "2.0+cpu")
     folder = write_flat(tmp_path / "wheels", [cpu])
     with serve([wheel("torch", "2.0")]) as index:
@@ -142,7 +142,7 @@ def test_higher_version_on_the_last_index_does_not_win(
 def test_version_only_the_last_index_has_is_found(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """A first index with an old copy does not hide the version that is asked for (as PyTorch's index does with numpy)."""
+    """A first index with an old copy does not hide the version asked for (PyTorch's index has old copies of numpy)."""
     with serve([wheel("numpy", "1.0")]) as extra, serve([wheel("numpy", "2.0")]) as main:
         installer = uv(environ, index_url=main.url, extra_index_url=extra.url)
         assert versions(installer.resolve(make_request(section("numpy>=2")), recorder)) == {"numpy": "2.0"}
