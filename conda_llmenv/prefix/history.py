@@ -48,6 +48,18 @@ def read_history(prefix: Path) -> tuple[Revision, ...]:
     return tuple(revisions)
 
 
+def withhold_history(prefix: Path) -> None:
+    """Keep conda from listing an environment that is being made, whatever a linking tool writes.
+
+    conda asks whether ``conda-meta/history`` is a plain file; rattler makes an empty one unless something is there. A
+    link to /dev/null satisfies the second and not the first.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    (prefix / HISTORY).symlink_to("/dev/null")
+
+
 def write_history(prefix: Path, records: Iterable[InstalledRecord], specs: Sequence[str], command: str) -> None:
     """Write the first revision of a new environment; what a linking tool may have begun is replaced.
 

@@ -71,7 +71,7 @@ def recover(
         PrefixError: what is there cannot be understood, or the disk refused.
     """
     work = Workplace(prefix)
-    if not work.folder.exists() and not is_environment(prefix):
+    if not work.folder.exists() and not work.lock.exists() and not is_environment(prefix):
         return False
     before = (work.folder.exists(), is_environment(prefix))
     with disk_errors("recover", prefix):

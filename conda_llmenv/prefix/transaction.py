@@ -30,7 +30,7 @@ from conda_llmenv.model import EnvState, Notice, Phase
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.durable import disk_errors, explain, flush_folder
 from conda_llmenv.prefix.environments import register
-from conda_llmenv.prefix.history import write_history
+from conda_llmenv.prefix.history import withhold_history, write_history
 from conda_llmenv.prefix.inspect import installed
 from conda_llmenv.prefix.journal import Entry, Workplace
 from conda_llmenv.prefix.location import check_occupant, is_environment
@@ -170,6 +170,7 @@ class PrefixTransaction:
         (self.prefix / FOLDER).mkdir(parents=True)
         flush_folder(self.prefix.parent)
         write_state(self.prefix, _creating(self._entry))
+        withhold_history(self.prefix)
 
     def _check_replaceable(self) -> bool:
         """Return whether an environment is there and may be replaced."""

@@ -1,0 +1,1 @@
+"""Tests of the conda configuration and of channel names."""
