@@ -58,7 +58,9 @@ def _table(comparison: Comparison) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for other in comparison.figures:
         low, high = other.spread("wall")
-        ratios = ["", "", ""] if other is ours else [f"{ratio(ours, other, key):.2f}" for key in ("wall", "cpu", "peak")]
+        ratios = (
+            ["", "", ""] if other is ours else [f"{ratio(ours, other, key):.2f}" for key in ("wall", "cpu", "peak")]
+        )
         yield (
             f"| {other.name} | {other.median('wall'):.2f} ({low:.2f}–{high:.2f}) | {other.median('cpu'):.2f} "
             f"| {other.median('peak'):.0f} | {' | '.join(ratios)} |"

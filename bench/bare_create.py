@@ -22,7 +22,7 @@ async def main(channel: str, prefix: str, cache: str, packages: list[str]) -> No
         virtual_packages=rattler.VirtualPackage.detect(),
     )
     await rattler.install(records, target_prefix=prefix, cache_dir=f"{cache}/pkgs", show_progress=False)
-    subprocess.run([uv.find_uv_bin(), "pip", "install", "--python", f"{prefix}/bin/python", *packages], check=True)
+    subprocess.run([uv.find_uv_bin(), "pip", "install", "--python", f"{prefix}/bin/python", *packages], check=True)  # noqa: ASYNC221 - nothing else runs in this loop
 
 
 asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))

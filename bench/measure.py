@@ -40,7 +40,7 @@ class Figures:
 
     def median(self, attribute: str) -> float:
         """Return the median of ``wall``, ``cpu`` or ``peak``."""
-        return statistics.median(getattr(run, attribute) for run in self.runs)
+        return float(statistics.median(getattr(run, attribute) for run in self.runs))
 
     def spread(self, attribute: str) -> tuple[float, float]:
         """Return the smallest and the largest of ``wall``, ``cpu`` or ``peak``."""
@@ -57,7 +57,12 @@ def run_once(command: Command) -> Run:
     command.before()
     started = time.monotonic()
     process = subprocess.Popen(
-        command.argv, env=dict(command.env), cwd=command.cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command.argv,
+        env=dict(command.env),
+        cwd=command.cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     output = process.stdout.read() if process.stdout else ""
     _pid, status, usage = os.wait4(process.pid, 0)
@@ -82,4 +87,4 @@ def side_by_side(commands: Sequence[Command], runs: int) -> tuple[Figures, ...]:
 def ratio(ours: Figures, other: Figures, attribute: str) -> float:
     """Return the median of the ratios of runs that stood side by side, so that a drifting machine cancels out."""
     pairs = zip(ours.runs, other.runs, strict=True)
-    return statistics.median(getattr(a, attribute) / getattr(b, attribute) for a, b in pairs)
+    return float(statistics.median(getattr(a, attribute) / getattr(b, attribute) for a, b in pairs))

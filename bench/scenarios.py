@@ -15,9 +15,20 @@ from bench.measure import Command, Figures, side_by_side
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT.parent / "shared" / "channels"
 PIP_PACKAGES = ("six", "idna", "tqdm", "pyparsing", "attrs", "tomli")
-DRY_RUN_SPECS = (
-    "python=3.12", "pytorch-gpu", "nccl", "openmpi", "ipykernel", "pip", "transformers", "accelerate", "datasets", "peft",
-)  # fmt: skip
+DRY_RUN_SPECS = tuple(
+    [
+        "python=3.12",
+        "pytorch-gpu",
+        "nccl",
+        "openmpi",
+        "ipykernel",
+        "pip",
+        "transformers",
+        "accelerate",
+        "datasets",
+        "peft",
+    ]
+)
 LLMENV = (sys.executable, "-m", "conda_llmenv")
 
 
@@ -48,7 +59,9 @@ class Workbench:
             check=True,
         )
         lines = "\n".join(f"    - {name}" for name in PIP_PACKAGES)
-        (self.folder / "six.yml").write_text(f"channels: [conda-forge]\ndependencies:\n- python\n- pip\n- pip:\n{lines}\n")
+        (self.folder / "six.yml").write_text(
+            f"channels: [conda-forge]\ndependencies:\n- python\n- pip\n- pip:\n{lines}\n"
+        )
 
     def environ(self, home: str) -> dict[str, str]:
         """Return an environment of its own home, so that nobody's caches or configuration take part."""
@@ -82,18 +95,18 @@ class Workbench:
 def creation(bench: Workbench, runs: int, *, cold: bool) -> Comparison:
     """Compare ``llmenv create`` with the bare calls, and with conda and micromamba where they are on PATH."""
     file = str(bench.folder / "six.yml")
-    commands = [
-        _create(bench, "llmenv create", "ours", cold, [*LLMENV, "create", "-f", file, "-p", str(bench.prefix),
-                "--no-verify", "--no-kernel", "-y", "-q"]),
-        _create(bench, "py-rattler, then uv", "bare", cold, [sys.executable, str(ROOT / "bench" / "bare_create.py"),
-                (bench.channels / "conda-forge").as_uri(), str(bench.prefix), str(bench.folder / "bare"), *PIP_PACKAGES]),
-        *(_create(bench, name, name, cold, argv) for name, argv in _others(file, bench.prefix)),
-    ]  # fmt: skip
+    prefix = str(bench.prefix)
+    ours = [*LLMENV, "create", "-f", file, "-p", prefix, "--no-verify", "--no-kernel", "-y", "-q"]
+    channel, cache = (bench.channels / "conda-forge").as_uri(), str(bench.folder / "bare")
+    bare = [sys.executable, str(ROOT / "bench" / "bare_create.py"), channel, prefix, cache, *PIP_PACKAGES]
+    everyone = [("llmenv create", ours), ("py-rattler, then uv", bare), *_others(file, bench.prefix)]
+    commands = [_create(bench, name, cold, argv) for name, argv in everyone]
     title = f"create python + pip + {len(PIP_PACKAGES)} pip packages, {'cold' if cold else 'warm'} caches"
     return Comparison(title, side_by_side(commands, runs), None if cold else 1.25)
 
 
-def _create(bench: Workbench, name: str, home: str, cold: bool, argv: list[str]) -> Command:  # noqa: FBT001 - private
+def _create(bench: Workbench, name: str, cold: bool, argv: list[str]) -> Command:  # noqa: FBT001 - private
+    home = "bare" if name.startswith("py-rattler") else name.split(maxsplit=1)[0]
     before = (lambda: bench.clear_caches(home)) if cold else bench.clear
     return Command(name, argv, bench.environ(home), ROOT, before)
 
@@ -109,12 +122,14 @@ def dry_run(bench: Workbench, runs: int) -> Comparison | None:
     """Compare a 240-package dry run on recorded metadata with one bare solve; None where it is not there."""
     if not RECORDED.is_dir():
         return None
-    ours = {**bench.environ("ours"), "CONDA_CHANNEL_ALIAS": RECORDED.as_uri(), "CONDA_OVERRIDE_CUDA": "12.8"}
+    ours = {**bench.environ("llmenv"), "CONDA_CHANNEL_ALIAS": RECORDED.as_uri(), "CONDA_OVERRIDE_CUDA": "12.8"}
+    plan = [*LLMENV, "create", "--dry-run", "-q", "-c", "conda-forge", *DRY_RUN_SPECS]
+    channel, cache = (RECORDED / "conda-forge").as_uri(), str(bench.folder / "bare" / "repodata")
+    solve = [sys.executable, str(ROOT / "bench" / "bare_solve.py"), channel, cache, *DRY_RUN_SPECS]
     commands = [
-        Command("llmenv create --dry-run", [*LLMENV, "create", "--dry-run", "-q", "-c", "conda-forge", *DRY_RUN_SPECS], ours, bench.folder),
-        Command("rattler.solve", [sys.executable, str(ROOT / "bench" / "bare_solve.py"),
-                (RECORDED / "conda-forge").as_uri(), str(bench.folder / "bare" / "repodata"), *DRY_RUN_SPECS], bench.environ("bare")),
-    ]  # fmt: skip
+        Command("llmenv create --dry-run", plan, ours, bench.folder),
+        Command("rattler.solve", solve, bench.environ("bare"), bench.folder),
+    ]
     return Comparison("dry run of about 240 packages, recorded metadata", side_by_side(commands, runs), 1.6)
 
 
@@ -126,7 +141,7 @@ def composing(bench: Workbench, runs: int, files: int = 300, specs: int = 60) ->
         lines = "\n".join(f"- package-{number % 50}-{spec} >=1.{spec},<3  # reason {spec}" for spec in range(specs))
         (folder / f"f{number:03}.yml").write_text(f"channels: [conda-forge]\ndependencies:\n{lines}\n")
     arguments = [part for path in sorted(folder.glob("*.yml")) for part in ("-f", str(path))]
-    environ = bench.environ("ours")
+    environ = bench.environ("llmenv")
     commands = [
         Command("llmenv compose", [*LLMENV, "compose", *arguments], environ, bench.folder),
         Command("llmenv --help", [*LLMENV, "--help"], environ, bench.folder),

@@ -69,7 +69,9 @@ class PlanRefused(LlmenvError):
 
     code = "plan-refused"
 
-    def __init__(self, message: str, verdicts: Iterable[Verdict], *, details: Iterable[str] = (), hint: str = "") -> None:
+    def __init__(
+        self, message: str, verdicts: Iterable[Verdict], *, details: Iterable[str] = (), hint: str = ""
+    ) -> None:
         self.verdicts = tuple(verdicts)
         origins = [origin for verdict in self.verdicts for origin in verdict.origins]
         super().__init__(message, details=details, hint=hint, origins=origins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol
 
 from conda_llmenv.model import (
@@ -24,7 +25,7 @@ class Reporter(Protocol):
     """Receives progress; never decides anything. Calls may come from several threads."""
 
     def start(self, stage: str, total: int | None = None, detail: str = "") -> None:
-        """A stage (``solve``, ``download``, ``link``, ``pip``, ``build``, ``check``) begins; ``total`` in its own unit."""
+        """A stage (``solve``, ``download``, ``link``, ``pip``, ``build``, ``check``) begins, ``total`` units long."""
 
     def advance(self, stage: str, done: int, total: int | None = None) -> None:
         """``done`` units of the stage are finished so far (absolute, not a step)."""
@@ -170,10 +171,12 @@ class Transaction(Protocol):
 
     prefix: Path
 
-    def __enter__(self) -> Transaction:
+    def __enter__(self) -> Any:
         """Lock, recover leftovers, write the journal and make the prefix in phase ``creating``."""
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
         """Take everything back unless :meth:`commit` was called."""
 
     def commit(
@@ -192,4 +195,4 @@ class BeginTransaction(Protocol):
     """Opens a transaction on a prefix."""
 
     def __call__(self, prefix: Path, *, replace: bool, keep: bool) -> Transaction:
-        """``replace`` allows an existing environment to be replaced; ``keep`` leaves a failed new one for inspection."""
+        """``replace`` lets an existing environment be replaced; ``keep`` leaves a failed new one for inspection."""

@@ -10,7 +10,9 @@ MASK = "***"
 
 _TOKEN_PATH = re.compile(r"/t/[^/\s\"']+")
 _USERINFO = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<user>[^/@\s\"']+)@", re.IGNORECASE)
-_QUERY = re.compile(r"(?P<key>[?&](?:token|access_token|auth|key|api_key|password|sig|signature)=)[^&\s\"'#]+", re.IGNORECASE)
+_QUERY = re.compile(
+    r"(?P<key>[?&](?:token|access_token|auth|key|api_key|password|sig|signature)=)[^&\s\"'#]+", re.IGNORECASE
+)
 _HEADER = re.compile(r"(?P<key>authorization:\s*(?:basic|bearer|token)?\s*)\S+", re.IGNORECASE)
 _ASSIGNED = re.compile(r"(?P<key>\b(?:HF_TOKEN|[A-Z0-9_]*(?:_TOKEN|_SECRET|_PASSWORD|_API_KEY))=)\S+")
 _PLACEHOLDER = re.compile(r"/t/<TOKEN>|<TOKEN>|\*{3,}@", re.IGNORECASE)

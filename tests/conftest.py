@@ -37,6 +37,14 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     """Give each test a home of its own and none of the person's conda, pip, uv and Jupyter settings."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "CONDARC", "CONDA_PREFIX", "MAMBARC", "CONDA_ROOT"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "CONDARC",
+        "CONDA_PREFIX",
+        "MAMBARC",
+        "CONDA_ROOT",
+    ):
         monkeypatch.delenv(name, raising=False)
     return home

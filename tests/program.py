@@ -62,6 +62,7 @@ class Program:
             text=True,
             timeout=SECONDS,
             stdin=subprocess.DEVNULL,
+            check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
 

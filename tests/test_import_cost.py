@@ -47,7 +47,7 @@ def test_every_summary_in_help_is_the_commands_own() -> None:
 
 
 def test_the_plugin_loads_only_condas_hook_types(tmp_path: Path) -> None:
-    """conda imports the plugin on every call, so it must bring nothing along."""
+    """Conda imports the plugin on every call, so it must bring nothing along."""
     plugins = tmp_path / "conda" / "plugins"
     plugins.mkdir(parents=True)
     (tmp_path / "conda" / "__init__.py").write_text("")

@@ -19,7 +19,6 @@ from conda_llmenv.cli.options import (
     output_options,
     target_options,
 )
-
 from conda_llmenv.errors import PrefixError
 
 if TYPE_CHECKING:
@@ -55,7 +54,9 @@ class CreateOptions(LayerOptions):
 @click.option("--engine", default="auto", metavar="ENGINE", help="Solver to use; `llmenv info` lists them.")
 @click.option("--installer", default="auto", metavar="NAME", help="Installer of the pip section: uv or pip.")
 @click.option("--strict-channel-priority", "priority", flag_value="strict", help="A channel hides those after it.")
-@click.option("--no-channel-priority", "priority", flag_value="disabled", help="The newest version of any channel wins.")
+@click.option(
+    "--no-channel-priority", "priority", flag_value="disabled", help="The newest version of any channel wins."
+)
 @click.option("--exclude-newer", type=click.DateTime(), metavar="DATE", help="Ignore conda packages newer than this.")
 @click.option("--offline", is_flag=True, help="Use caches only.")
 @click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
@@ -83,7 +84,6 @@ def create(**options: Any) -> int:
         as_json=chosen.as_json,
         engine=chosen.engine,
         installer=chosen.installer,
-        offline=chosen.offline,
     ) as tools:
         return _plan_and_create(chosen, tools)
 

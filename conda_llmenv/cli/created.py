@@ -141,7 +141,9 @@ def _imports_line(outcomes: tuple[ImportOutcome, ...]) -> str:
 
 def _say_broken(created: Created) -> int:
     failed = [outcome for outcome in created.imports if not outcome.ok]
-    console.say(f"\nfailed: {len(failed)} of {len(created.imports)} imports do not work; the environment stays for inspection\n")
+    console.say(
+        f"\nfailed: {len(failed)} of {len(created.imports)} imports do not work; the environment stays for inspection\n"
+    )
     for outcome in failed:
         console.say(f"  {outcome.module}: {outcome.reason}")
     console.say(f"\nhint: `llmenv remove -p {created.prefix}` removes it; --no-verify skips this check")
@@ -154,7 +156,9 @@ def _created_json(created: Created) -> dict[str, Any]:
         "prefix": str(created.prefix),
         "dry_run": False,
         **plan_json(created.plan),
-        "pip_installed": [] if result is None else [f"{package.name}=={package.version}" for package in result.packages],
+        "pip_installed": []
+        if result is None
+        else [f"{package.name}=={package.version}" for package in result.packages],
         "imports": [
             {"module": outcome.module, "ok": outcome.ok, "reason": outcome.reason, "seconds": outcome.seconds}
             for outcome in created.imports

@@ -6,10 +6,11 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from conda_llmenv.cli import console
 from conda_llmenv.model import Notice
+from conda_llmenv.ports import Reporter
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -33,18 +34,16 @@ SHOWN_LINES = frozenset({"pip", "build"})
 """Stages whose tool output a person wants to see as it comes."""
 
 
-class Display(Protocol):
+class Display(Reporter, Protocol):
     """A reporter that is open for the length of a command."""
 
-    def start(self, stage: str, total: int | None = None, detail: str = "") -> None: ...
-    def advance(self, stage: str, done: int, total: int | None = None) -> None: ...
-    def finish(self, stage: str, detail: str = "") -> None: ...
-    def line(self, stage: str, text: str) -> None: ...
-    def notice(self, notice: Notice) -> None: ...
-    def __enter__(self) -> Display: ...
+    def __enter__(self) -> Any:
+        """Start drawing."""
+
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Stop drawing."""
 
 
 class Quiet:
@@ -135,9 +134,7 @@ class Bars(Quiet):
         """Move a bar."""
         with self._lock:
             if stage in self._tasks:
-                self._progress.update(
-                    self._tasks[stage], completed=done, total=total, count=_count(stage, done, total)
-                )
+                self._progress.update(self._tasks[stage], completed=done, total=total, count=_count(stage, done, total))
 
     def finish(self, stage: str, detail: str = "") -> None:
         """Fill a bar."""

@@ -24,7 +24,7 @@ LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
 
 @contextlib.contextmanager
 def open_tools(
-    *, quiet: bool = False, as_json: bool = False, engine: str = "auto", installer: str = "auto", offline: bool = False
+    *, quiet: bool = False, as_json: bool = False, engine: str = "auto", installer: str = "auto"
 ) -> Iterator[Tools]:
     """Open the tools of one command: its progress display and a scratch folder that is gone afterwards."""
     config = user_config()

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Phase(enum.Enum):
-    """The life of a prefix: ``creating`` until every step is done; only then ``created``, and ``verified`` after checks."""
+    """The life of a prefix: ``creating`` until every step is done, then ``created``, and ``verified`` after checks."""
 
     CREATING = "creating"
     CREATED = "created"

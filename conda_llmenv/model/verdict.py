@@ -22,8 +22,8 @@ class Change:
     """One edit that works, shown as ``file:line   new text`` and applicable to a request.
 
     Attributes:
-        kind: ``channels`` (replace the whole list by ``new``), ``spec`` (replace the package ``name`` by the one spec in
-            ``new``), ``add`` (add the spec in ``new``), ``drop`` (remove the package ``name``), ``pip`` (replace the
+        kind: ``channels`` (replace the whole list by ``new``), ``spec`` (replace the package ``name`` by the one spec
+            in ``new``), ``add`` (add the spec in ``new``), ``drop`` (remove the package ``name``), ``pip`` (replace the
             requirement ``name`` by ``new``), ``pip-option`` (add the option in ``new``), ``tier`` or ``host`` (a thing
             to do that is not a file edit).
         origin: the line to edit; None where there is none.

@@ -15,13 +15,13 @@ from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
 from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
-from conda_llmenv.pipeline.plan import Plan, make_plan, pip_request, plan_pip, PlanRequest
+from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
 from conda_llmenv.pipeline.tools import Tools
 from conda_llmenv.ports import Transaction
 from conda_llmenv.redact import mask, strip
 
 ALWAYS_SET = {"PYTHONNOUSERSITE": "1"}
-"""A package in ``~/.local`` must never shadow one of the environment: conda's Python reads that folder, a venv's does not."""
+"""conda's Python reads ``~/.local``, a venv's does not: a package there must never shadow one of the environment."""
 
 
 @dataclass(frozen=True)

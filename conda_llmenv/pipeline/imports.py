@@ -44,7 +44,9 @@ def _import(prefix: Path, module: str, tools: Tools) -> ImportOutcome:
     code = "import importlib, sys; importlib.import_module(sys.argv[1])"
     done = tools.run([str(prefix / "bin" / "python"), "-I", "-c", code, module], env=env, timeout=IMPORT_SECONDS)
     lines = done.stderr.strip().splitlines()
-    reason = f"no answer in {IMPORT_SECONDS:.0f} s" if done.timed_out else (lines[-1] if lines else _signal(done.returncode))
+    reason = (
+        f"no answer in {IMPORT_SECONDS:.0f} s" if done.timed_out else (lines[-1] if lines else _signal(done.returncode))
+    )
     ok = done.returncode == 0 and not done.timed_out
     return ImportOutcome(module, ok, "" if ok else reason, round(time.monotonic() - started, 2))
 

@@ -197,7 +197,8 @@ def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable
         error.message,
         packages=error.packages,
         details=(*asked, "", *error.details) if asked else error.details,
-        hint=error.hint or "relax one of these lines, or see which layer asks for it with `llmenv compose --explain PACKAGE`",
+        hint=error.hint
+        or "relax one of these lines, or see which layer asks for it with `llmenv compose --explain PACKAGE`",
         origins=[part.origin for part in parts],
     )
 

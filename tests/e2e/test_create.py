@@ -18,12 +18,14 @@ def test_an_environment_is_made_and_works(llmenv: Program, prefix: Path) -> None
     assert ended.code == 0, ended.text
     assert "imports 1 of 1" in ended.stdout
     python = prefix / "bin" / "python"
-    shown = subprocess.run([python, "-c", "import six, sys; print(sys.prefix)"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [python, "-c", "import six, sys; print(sys.prefix)"], capture_output=True, text=True, check=True
+    )
     assert shown.stdout.strip() == str(prefix)
 
 
 def test_what_is_left_behind_is_condas(llmenv: Program, prefix: Path) -> None:
-    """conda finds the environment, its history, and variables that activation sets."""
+    """Conda finds the environment, its history, and variables that activation sets."""
     llmenv.write("small.yml", SMALL)
     assert llmenv("create", "-f", "small.yml", "-p", prefix).code == 0
     registry = Path(llmenv.environ["HOME"]) / ".conda" / "environments.txt"
@@ -64,7 +66,9 @@ def test_names_follow_condas_folders(llmenv: Program, tmp_path: Path) -> None:
     assert llmenv("create", "-n", "tiny", "six", **envs).code == 0
     assert (folder / "tiny" / "conda-meta" / "history").is_file()
     rows = llmenv("list", "--json", **envs).result()
-    assert [(row["name"], row["phase"]) for row in rows if row["prefix"] == str(folder / "tiny")] == [("tiny", "created")]
+    assert [(row["name"], row["phase"]) for row in rows if row["prefix"] == str(folder / "tiny")] == [
+        ("tiny", "created")
+    ]
     info = llmenv("info", "-n", "tiny", "--json", **envs).result()
     assert info["phase"] == "created"
     assert "six" in {row["name"] for row in llmenv("list", "-n", "tiny", "--json", **envs).result()}
@@ -95,7 +99,7 @@ def test_an_existing_environment_needs_a_yes(llmenv: Program, prefix: Path) -> N
 
 
 def test_a_replacement_that_fails_brings_the_old_one_back(llmenv: Program, prefix: Path) -> None:
-    """conda leaves a half-built environment when pip fails (conda#8537, #10073); here the old one is there again."""
+    """Conda leaves a half-built environment when pip fails (conda#8537, #10073); here the old one is there again."""
     assert llmenv("create", "-p", prefix, "python", "six").code == 0
     before = sorted(path.name for path in (prefix / "conda-meta").glob("*.json"))
     llmenv.write("broken.yml", "dependencies:\n- python\n- pip\n- pip:\n  - no-such-package==0\n")

@@ -45,8 +45,7 @@ class Arena:
 
     def _reference(self, specs: tuple[str, ...]) -> tuple[dict[str, int], set[str]]:
         self.create(*specs)
-        reference = fingerprint(self.prefix), names(self.prefix)
-        return reference
+        return fingerprint(self.prefix), names(self.prefix)
 
     def create(self, *specs: str) -> None:
         """Create or replace to the end."""
@@ -92,7 +91,9 @@ def survive(arena: Arena, points: int, seed: int) -> None:
         moment = chance.uniform(0.25, 1.05) * arena.seconds
         arena.kill_after(moment)
         allowed = (arena.old, arena.new) if replacing else (arena.new,)
-        arena.check(allowed, f"seed {seed}, point {number}, {'replacing' if replacing else 'new'}, after {moment:.3f} s")
+        arena.check(
+            allowed, f"seed {seed}, point {number}, {'replacing' if replacing else 'new'}, after {moment:.3f} s"
+        )
 
 
 @pytest.mark.timeout(600)
