@@ -15,19 +15,17 @@ from bench.measure import Command, Figures, side_by_side
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT.parent / "shared" / "channels"
 PIP_PACKAGES = ("six", "idna", "tqdm", "pyparsing", "attrs", "tomli")
-DRY_RUN_SPECS = tuple(
-    [
-        "python=3.12",
-        "pytorch-gpu",
-        "nccl",
-        "openmpi",
-        "ipykernel",
-        "pip",
-        "transformers",
-        "accelerate",
-        "datasets",
-        "peft",
-    ]
+DRY_RUN_SPECS = (
+    "python=3.12",
+    "pytorch-gpu",
+    "nccl",
+    "openmpi",
+    "ipykernel",
+    "pip",
+    "transformers",
+    "accelerate",
+    "datasets",
+    "peft",
 )
 LLMENV = (sys.executable, "-m", "conda_llmenv")
 

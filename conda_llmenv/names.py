@@ -48,10 +48,7 @@ def check_name(kind: str, name: str) -> str:
     """
     pattern, rule = RULES[kind]
     if pattern.fullmatch(name) and ".." not in name:
-        if kind == "environment" and name.lower() in SHOWN = 40
-"""Characters of a refused name that a message repeats."""
-
-RESERVED_ENVIRONMENTS:
+        if kind == "environment" and name.lower() in RESERVED_ENVIRONMENTS:
             raise InputError(
                 f"{name!r} is conda's own environment and is never touched",
                 hint="choose another name with -n, or give a folder with -p",
