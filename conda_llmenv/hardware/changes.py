@@ -78,7 +78,7 @@ def _merged_spec(text: str, origin: Origin) -> MergedSpec:
 
 def _pip(section: PipSection, change: Change) -> PipSection:
     if change.kind == "pip-option":
-        option = PipOption(tuple(change.new), change.origin or _NOWHERE)
+        option = PipOption(tuple(" ".join(change.new).split()), change.origin or _NOWHERE)
         known = {existing.tokens for existing in section.options}
         return section if option.tokens in known else replace(section, options=(*section.options, option))
     new = _requirement(change.new[0], change.origin or _NOWHERE)

@@ -79,7 +79,7 @@ def _instead(version: Version, wheels: list[Wheel], origins: tuple[Origin, ...],
         return (Change("host", ("no torch wheel in the tables runs on this card and driver; install a newer driver",)),)
     origin = origins[0] if origins else None
     return (
-        Change("pip-option", ("--extra-index-url", _index(best, tables)), origin, "torch"),
+        Change("pip-option", (_extra_index(_index(best, tables)),), origin, "torch"),
         Change("pip", (_pin(best),), origin, "torch"),
     )
 
@@ -90,6 +90,10 @@ def _pin(wheel: Wheel) -> str:
 
 def _index(wheel: Wheel, tables: Tables) -> str:
     return tables.index_url(variant_of(wheel.cuda) if wheel.cuda else CPU)
+
+
+def _extra_index(url: str) -> str:
+    return f"--extra-index-url {url}"
 
 
 def _limits(
@@ -141,9 +145,7 @@ def _cuda_wheel(wheel: Wheel, origins: tuple[Origin, ...], tables: Tables) -> Ve
         why=f"{wheel.words} brings the CUDA libraries along.",
         origins=origins,
         changes=(
-            Change(
-                "pip-option", ("--extra-index-url", tables.index_url(CPU)), origins[0] if origins else None, "torch"
-            ),
+            Change("pip-option", (_extra_index(tables.index_url(CPU)),), origins[0] if origins else None, "torch"),
             Change("pip", (f"torch=={wheel.version}+{CPU}",), origins[0] if origins else None, "torch"),
         ),
     )

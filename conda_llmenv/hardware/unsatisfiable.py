@@ -41,13 +41,14 @@ def _hidden_cuda_version(
         return None  # they fail for another reason
     third = _third(spec, packages)
     names = [old.where, metapackage.where, *([_where(third)] if third else [])]
+    short = [name for name in ("cudatoolkit", "pytorch-cuda", third.name if third else "") if name]
     rule = next((channel for channel in spec.channels if channel.name == RUNTIME_CHANNEL), None)
     place = f" ({rule.origins[-1].where})" if rule else ""
     return Verdict(
         "cudatoolkit-beside-pytorch-cuda",
         LINK,
         Status.FAIL,
-        f"{', '.join(names[:-1])} and {names[-1]} cannot be installed together",
+        f"{', '.join(short[:-1])} and {short[-1]} cannot be installed together from these channels",
         detail=tuple(names),
         why=(
             f"With strict channel priority `cuda-version` of `{RUNTIME_CHANNEL}`{place} hides conda-forge's; it "

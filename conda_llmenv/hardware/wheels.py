@@ -20,7 +20,11 @@ from conda_llmenv.redact import strip
 CPU = "cpu"
 
 _VARIANT = re.compile(r"/whl/(?:nightly/|test/)?(cu\d{2,3}|cpu)(?:/|$)")
-_RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?")
+_RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?|cuda-toolkit")
+"""Distributions whose version is that of the CUDA the wheel asks for; ``cuda-toolkit`` since CUDA 13."""
+_CUDA_PART = re.compile(r"nvidia-.+|cuda-toolkit")
+_FIRST_SPLIT = Version("2.1")
+"""From this torch on every CUDA wheel asks for its CUDA libraries as distributions of their own."""
 _INDEX_OPTIONS = frozenset({"--index-url", "-i", "--extra-index-url", "--find-links", "-f"})
 _PYPI = re.compile(r"https?://(pypi\.org|pypi\.python\.org)(/|$)")
 
@@ -81,8 +85,17 @@ def chosen_wheel(package: PipPackage, plan: PipPlan, tables: Tables) -> Wheel | 
     match = _VARIANT.search(strip(package.url or ""))
     if match:
         return Wheel(version, cuda_of_variant(match[1]), f"index {match[1]}")
+    return _by_release(version, plan, tables)
+
+
+def _by_release(version: Version, plan: PipPlan, tables: Tables) -> Wheel | None:
+    """What the tables say of a release, unless nothing of CUDA was resolved beside it: then it is a CPU build."""
     release = tables.torch_release(version)
-    return Wheel(version, release.pypi_cuda, "PyPI's wheel") if release else None
+    if release is None:
+        return None
+    if release.series >= _FIRST_SPLIT and not any(_CUDA_PART.fullmatch(found.name) for found in plan.packages):
+        return Wheel(version, None, "no CUDA library beside it")
+    return Wheel(version, release.pypi_cuda, "PyPI's wheel")
 
 
 def _by_local(version: Version) -> Wheel | None:

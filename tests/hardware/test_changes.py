@@ -63,9 +63,10 @@ def test_channels_keep_their_lines() -> None:
 
 def test_the_pip_section() -> None:
     """Requirements are replaced and options added once."""
-    option = Change("pip-option", ("--extra-index-url", "https://download.pytorch.org/whl/cu126"), LINE)
+    option = Change("pip-option", ("--extra-index-url https://download.pytorch.org/whl/cu126",), LINE)
     spec = apply_changes(composed(TEXT), [option, option, Change("pip", ("torch==2.13.0+cu126",), LINE, "torch")])
     assert [entry.text for entry in spec.pip.options] == ["--extra-index-url https://download.pytorch.org/whl/cu126"]
+    assert spec.pip.options[0].tokens == ("--extra-index-url", "https://download.pytorch.org/whl/cu126")
     (torch,) = spec.pip.requirements
     assert (torch.name, torch.specifier) == ("torch", "==2.13.0+cu126")
 

@@ -45,7 +45,7 @@ def test_a_pinned_torch_for_a_newer_cuda_is_refused_at_plan_time() -> None:
     assert "driver 580 or newer" in verdict.why
     assert verdict.origins[0].where == "environment.yml:5"
     assert [(change.kind, change.new) for change in verdict.changes] == [
-        ("pip-option", ("--extra-index-url", "https://download.pytorch.org/whl/cu126")),
+        ("pip-option", ("--extra-index-url https://download.pytorch.org/whl/cu126",)),
         ("pip", ("torch==2.13.0+cu126",)),
     ]
 
@@ -70,7 +70,7 @@ def test_an_unpinned_torch_is_judged_on_the_resolved_plan() -> None:
     """``torch`` says nothing; what the resolver took says all (cases.md 63)."""
     spec = composed(section("torch"))
     assert before(section("torch"), R535) == []
-    plan = pip_plan("torch==2.15.0", "nvidia-cuda-runtime==13.2.75", "nvidia-nccl-cu13==2.30.7")
+    plan = pip_plan("torch==2.15.0", "cuda-toolkit==13.2.2", "nvidia-nccl-cu13==2.30.7")
     (verdict,) = resolved(spec, plan, R535)
     assert "torch 2.15.0 is built for CUDA 13.2" in verdict.summary
     assert verdict.changes[1].new == ("torch==2.14.1+cu126",)
@@ -91,7 +91,7 @@ def test_a_release_the_tables_do_not_know_is_judged_by_what_comes_with_it() -> N
         pip_plan("torch==2.13.0+cu126"),
         pip_plan("torch==2.13.0", urls={"torch": "https://download.pytorch.org/whl/cu126/torch-2.13.0.whl"}),
         pip_plan("torch==2.13.0", "nvidia-cuda-runtime-cu12==12.6.77"),
-        pip_plan("torch==2.10.0"),
+        pip_plan("torch==2.10.0", "nvidia-cudnn-cu12==9.10.2.21"),
     ],
     ids=["local version", "address", "runtime beside it", "table"],
 )
@@ -189,10 +189,18 @@ def test_a_cuda_wheel_on_the_cpu_tier_works_and_is_large() -> None:
     """A warning with the index of the small ones, never a refusal."""
     spec = composed(section("torch==2.13.0"), "cpu")
     assert before(section("torch==2.13.0"), LOGIN_NODE, "cpu") == []
-    (verdict,) = resolved(spec, pip_plan("torch==2.13.0"), LOGIN_NODE)
+    (verdict,) = resolved(spec, pip_plan("torch==2.13.0", "cuda-toolkit==13.0.3"), LOGIN_NODE)
     assert verdict.status is Status.WARN
-    assert verdict.changes[0].new == ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
+    assert verdict.changes[0].new == ("--extra-index-url https://download.pytorch.org/whl/cpu",)
     assert resolved(spec, pip_plan("torch==2.13.0+cpu"), LOGIN_NODE) == []
+
+
+def test_a_plan_without_any_cuda_library_is_a_cpu_build() -> None:
+    """A local folder or mirror that serves the CPU build under the plain version is recognised by what is missing."""
+    plan = pip_plan("torch==2.13.0", "filelock==3.20.0", "sympy==1.14.0")
+    assert resolved(composed(section("torch==2.13.0"), "cpu"), plan, LOGIN_NODE) == []
+    (verdict,) = resolved(composed(section("torch")), plan, R580)
+    assert (verdict.check, verdict.status) == ("cpu-build", Status.FAIL)
 
 
 def test_a_login_node_without_assumption_skips() -> None:
@@ -231,7 +239,7 @@ def test_python_of_the_solution() -> None:
     """What the solver took for ``python`` is compared with what was resolved."""
     spec, facts = composed(section("torch")), host("595.45.04", "13.2", A100_CARD)
     plan = solution(record("python", "3.10.14", "h_0"))
-    found = check_pip(spec, pip_plan("torch==2.15.0"), plan, facts, offered(facts, spec))
+    found = check_pip(spec, pip_plan("torch==2.15.0", "cuda-toolkit==13.2.2"), plan, facts, offered(facts, spec))
     assert [verdict.check for verdict in found if verdict.status is Status.FAIL] == ["python-torch"]
 
 
