@@ -1,8 +1,9 @@
 """Credentials inside requirement URLs, moved to where only the owner's processes can read them.
 
 A URL with a password would reach git's argv, ``direct_url.json`` inside the environment and the plan. So the
-password is taken out of the line; downloads find it in a private netrc file, git in an HTTP header set by its environment
-(``GIT_CONFIG_COUNT``, git 2.31 and later; an ``insteadOf`` rule would put it back into the argv of git's transport).
+password is taken out of the line; downloads find it in a private netrc file, git in an HTTP header set by its
+environment (``GIT_CONFIG_COUNT``, git 2.31 and later; an ``insteadOf`` rule would put it back into the argv of git's
+transport).
 """
 
 from __future__ import annotations

@@ -72,10 +72,10 @@ class PipPipInstaller:
         """Pin the first stage where wheels fit all of it; otherwise return its packages without versions.
 
         Raises:
-            InputError: a local source is not there.
+            InputError: a local source is not there, or no Python.
         """
         started = time.monotonic()
-        stages.check_local_sources(request.section)
+        stages.check_request(request)
         first, late = stages.split(request.section)
         packages, reason = self._pin(request, first) if first else ((), "")
         if reason:

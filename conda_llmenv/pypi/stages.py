@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.model import PipKind, PipRequirement, PipSection
+from conda_llmenv.model import PipKind, PipRequest, PipRequirement, PipSection
 
 _SOURCES = (PipKind.VCS, PipKind.PATH, PipKind.EDITABLE)
 
@@ -46,6 +46,23 @@ def _is_wheel(requirement: PipRequirement) -> bool:
         return requirement.path.suffix == ".whl"
     target = requirement.text.split(" ;")[0].split("#")[0].split(" --")[0].strip()
     return requirement.kind is PipKind.URL and target.split("?")[0].endswith(".whl")
+
+
+def check_request(request: PipRequest) -> None:
+    """Refuse what no installer can do.
+
+    Raises:
+        InputError: a local source is not there, or there is no Python to install for.
+    """
+    check_local_sources(request.section)
+    if not request.python_version:
+        origins = [one.origin for one in request.section.requirements[:1]]
+        where = f"{origins[0]}: " if origins else ""
+        raise InputError(
+            f"{where}the environment has a pip section and no Python",
+            hint="add `python` to the conda dependencies",
+            origins=origins,
+        )
 
 
 def check_local_sources(section: PipSection, exists: Callable[[Path], bool] = Path.exists) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages, uvconfig
@@ -42,11 +43,11 @@ class UvInstaller:
         """Pin the first stage; see :class:`conda_llmenv.ports.PipInstaller`.
 
         Raises:
-            InputError: a local source is not there.
+            InputError: a local source is not there, or no Python.
             PipFailed: nothing fits, or an index cannot be reached.
         """
         started = time.monotonic()
-        stages.check_local_sources(request.section)
+        stages.check_request(request)
         workspace = self._workspace(request)
         for notice in (*workspace.sources.notices, *uvconfig.dropped_variables(self.environ)):
             reporter.notice(notice)
@@ -58,7 +59,7 @@ class UvInstaller:
         options = tuple(strip(option.text) for option in request.section.options)
         return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
 
-    def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:  # noqa: ARG002 - fetching ahead is silent
+    def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Fill uv's cache with the wheels of the first stage; a failure shows up again, with its reason, on install."""
         wheels = [package for package in plan.packages if not package.built]
         if not wheels or request.offline:
@@ -214,7 +215,10 @@ def _target(request: PipRequest) -> list[str]:
     """Return the arguments that say for which Python and platform, while that Python is not there yet."""
     arguments = ["--python", sys.executable, "--python-version", request.python_version]
     if request.subdir != native_subdir():
-        arguments += ["--python-platform", PLATFORMS[request.subdir]]
+        platform = PLATFORMS.get(request.subdir)
+        if platform is None:
+            raise PipFailed(f"uv knows no wheels for {request.subdir}", hint="resolve on a machine of that platform")
+        arguments += ["--python-platform", platform]
     return arguments
 
 

@@ -13,6 +13,8 @@ from conda_llmenv.model import PipKind, PipRequirement
 from conda_llmenv.pypi.late import build_environment
 from tests.index.artifacts import Artifact, source_files, wheel
 from tests.index.fixtures import (
+    CANARY,
+    ArgvWatch,
     MakePrefix,
     MakeRequest,
     Recorder,
@@ -127,11 +129,11 @@ def test_credentials_of_a_git_source_show_up_nowhere(
     environ: dict[str, str],
     make_request: MakeRequest,
     make_prefix: MakePrefix,
-    recorder: Recorder,
     argv_watch: ArgvWatch,
     login: str,
 ) -> None:
-    """reliability.md 39, cases.md 36: ``git+https://token@`` works, and no argv, line, plan or file of ours holds it."""
+    """reliability.md 39, cases.md 36: ``git+https://token@`` works; no argv, line, plan or file of ours holds it."""
+    recorder, scratch = Recorder(), make_request(section()).scratch
     prefix = make_prefix()
     tree = git_repository(write_tree(prefix.parent / "repo", source_files("mine", "1.0")))
     subprocess.run(["git", "update-server-info"], cwd=tree, check=True)
@@ -151,13 +153,13 @@ def test_credentials_of_a_git_source_show_up_nowhere(
     assert any("git fetch" in line for line in argv_watch.seen)
     assert not [line for line in argv_watch.seen if CANARY in line and "pytest" not in line]
     hits = [path for path in prefix.parent.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
-    assert [path for path in hits if request.scratch not in path.parents] == []
+    assert [path for path in hits if scratch not in path.parents] == []
 
 
 def test_credentials_of_a_wheels_address_stay_out_of_the_prefix(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 39: ``name @ https://u:p@host/x.whl`` logs in, but ``direct_url.json`` and the plan do not know how."""
+    """reliability.md 39: ``name @ https://u:p@host/x.whl`` logs in; ``direct_url.json`` and the plan hold no login."""
     prefix = make_prefix()
     lib = wheel("lib", "1.0")
     with serve([lib], user="u", password=CANARY) as index:
