@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from conda_llmenv.host.nvidia_smi import Reading
+from conda_llmenv.host.nvidia_smi import UNNAMED, Reading
 from conda_llmenv.model import Gpu
 
 
@@ -20,7 +21,7 @@ def read_nvml() -> Reading:
     except pynvml.NVMLError as error:
         return Reading(problems=(_sentence(pynvml, error),))
     try:
-        return _read(pynvml)
+        return reading_of(pynvml)
     except pynvml.NVMLError as error:
         return Reading(problems=(_sentence(pynvml, error),))
     finally:
@@ -28,16 +29,20 @@ def read_nvml() -> Reading:
             pynvml.nvmlShutdown()
 
 
-def _read(pynvml: Any) -> Reading:
-    encoded = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+def reading_of(nvml: Any) -> Reading:
+    """Return driver, CUDA version and cards of an initialised NVML; a card that does not answer is still a card."""
+    encoded = _asked(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
     gpus: list[Gpu] = []
     problems: list[str] = []
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        try:
-            gpus += _device(pynvml, pynvml.nvmlDeviceGetHandleByIndex(index))
-        except pynvml.NVMLError as error:  # noqa: PERF203 - one broken card must not hide the others
-            problems.append(f"card {index} does not answer NVML: {error}")
-    return Reading(tuple(gpus), _str(pynvml.nvmlSystemGetDriverVersion()), cuda_text(encoded), tuple(problems))
+    for index in range(nvml.nvmlDeviceGetCount()):
+        handle = _asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        if handle is None:
+            gpus.append(Gpu(UNNAMED))
+            problems.append(f"card {index} does not answer NVML; it may need a reset")
+        else:
+            gpus += _device(nvml, handle)
+    driver = _str(nvml.nvmlSystemGetDriverVersion())
+    return Reading(tuple(gpus), driver, cuda_text(encoded) if encoded else None, tuple(problems))
 
 
 def cuda_text(encoded: int) -> str:
@@ -45,34 +50,37 @@ def cuda_text(encoded: int) -> str:
     return f"{encoded // 1000}.{encoded % 1000 // 10}"
 
 
-def _device(pynvml: Any, handle: Any) -> list[Gpu]:
+def _device(nvml: Any, handle: Any) -> list[Gpu]:
     """Return the card, or its slices if it is in MIG mode."""
-    name = _str(pynvml.nvmlDeviceGetName(handle))
-    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
-    slices = _mig_devices(pynvml, handle)
+    name = _str(_asked(nvml, nvml.nvmlDeviceGetName, handle) or UNNAMED)
+    found = _asked(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
+    capability = (int(found[0]), int(found[1])) if found else None
+    slices = _mig_devices(nvml, handle)
     if slices:
-        return [Gpu(f"{name} MIG slice", _mib(pynvml, part), (major, minor)) for part in slices]
-    return [Gpu(name, _mib(pynvml, handle), (major, minor))]
+        return [Gpu(f"{name} MIG slice", _mib(nvml, part), capability) for part in slices]
+    return [Gpu(name, _mib(nvml, handle), capability)]
 
 
-def _mig_devices(pynvml: Any, handle: Any) -> list[Any]:
-    found = []
-    try:
-        current, _pending = pynvml.nvmlDeviceGetMigMode(handle)
-        if current != pynvml.NVML_DEVICE_MIG_ENABLE:
-            return []
-        for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
-            with suppress(pynvml.NVMLError_NotFound):
-                found.append(pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index))
-    except pynvml.NVMLError:  # most cards and older drivers do not know MIG
+def _mig_devices(nvml: Any, handle: Any) -> list[Any]:
+    """Return the slices of a card; most cards and older drivers do not know MIG."""
+    mode = _asked(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    if mode is None or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
         return []
-    return found
+    count = _asked(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    found = (_asked(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index) for index in range(count))
+    return [part for part in found if part is not None]
 
 
-def _mib(pynvml: Any, handle: Any) -> int | None:
+def _mib(nvml: Any, handle: Any) -> int | None:
+    memory = _asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    return None if memory is None else int(memory.total) // 2**20
+
+
+def _asked(nvml: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return NVML's answer, or None where it has none."""
     try:
-        return int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) // 2**20
-    except pynvml.NVMLError:
+        return call(*arguments)
+    except nvml.NVMLError:
         return None
 
 
