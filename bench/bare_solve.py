@@ -8,6 +8,7 @@ import sys
 import rattler
 
 SUBDIR = getattr(rattler, "Subdir", None) or rattler.Platform
+BUILD = getattr(rattler, "BuildString", str)
 
 
 async def main(channel: str, cache: str, specs: list[str]) -> None:
@@ -19,7 +20,7 @@ async def main(channel: str, cache: str, specs: list[str]) -> None:
         gateway=rattler.Gateway(cache_dir=cache),
         platforms=[SUBDIR("linux-64"), SUBDIR("noarch")],
         virtual_packages=[
-            rattler.GenericVirtualPackage(rattler.PackageName(name), rattler.Version(version), "0")
+            rattler.GenericVirtualPackage(rattler.PackageName(name), rattler.Version(version), BUILD("0"))
             for name, version in virtual
         ],
     )

@@ -72,7 +72,6 @@ class Workbench:
             "CONDA_PKGS_DIRS": str(folder / "pkgs"),
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
-            "UV_NO_INDEX": "1",
             "UV_FIND_LINKS": str(self.wheels),
             "UV_CACHE_DIR": str(folder / "uv"),
             "PYTHONPATH": str(ROOT),
@@ -96,7 +95,7 @@ def creation(bench: Workbench, runs: int, *, cold: bool) -> Comparison:
     prefix = str(bench.prefix)
     ours = [*LLMENV, "create", "-f", file, "-p", prefix, "--no-verify", "--no-kernel", "-y", "-q"]
     channel, cache = (bench.channels / "conda-forge").as_uri(), str(bench.folder / "bare")
-    bare = [sys.executable, str(ROOT / "bench" / "bare_create.py"), channel, prefix, cache, *PIP_PACKAGES]
+    bare = [sys.executable, str(ROOT / "bench" / "bare_create.py"), channel, prefix, cache, "--no-index", *PIP_PACKAGES]
     everyone = [("llmenv create", ours), ("py-rattler, then uv", bare), *_others(file, bench.prefix)]
     commands = [_create(bench, name, cold, argv) for name, argv in everyone]
     title = f"create python + pip + {len(PIP_PACKAGES)} pip packages, {'cold' if cold else 'warm'} caches"

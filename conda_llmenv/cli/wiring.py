@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import platformdirs
+
 from conda_llmenv import process
 from conda_llmenv.cli.progress import Display, display
 from conda_llmenv.config import CondaConfig, load_config, resolve_channels
+from conda_llmenv.errors import FileFormatError
+from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import default_library
 from conda_llmenv.model import Channel, HostFacts
@@ -48,6 +53,8 @@ def open_tools(
             reporter=reporter,
             environ=os.environ,
             scratch=scratch,
+            tables=functools.cache(_tables),
+            indexes=functools.cache(_indexes),
             warnings=config.notices,
         )
 
@@ -103,6 +110,28 @@ def _installer(name: str) -> PipInstaller:
     from conda_llmenv.pypi.registry import choose
 
     return choose(name).installer
+
+
+def _tables() -> Tables:
+    """Return the packaged tables with the entries of ``tables.json`` in the person's configuration folder over them."""
+    path = platformdirs.user_config_path("llmenv", appauthor=False) / "tables.json"
+    if not path.is_file():
+        return load_tables()
+    try:
+        override = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path}: not JSON: {error}", hint="correct it, or remove it to use our tables"
+        ) from error
+    return load_tables(override)
+
+
+def _indexes() -> tuple[str, ...]:
+    from conda_llmenv.pypi.config import read_config
+
+    config = read_config(os.environ, Path.home())
+    settings = [setting for key in ("index-url", "extra-index-url", "find-links") for setting in config.every(key)]
+    return tuple(word for setting in settings for word in setting.words())
 
 
 class _Begin:

@@ -10,6 +10,7 @@ from pathlib import Path
 from conda_llmenv.compose import ComposeRequest, compose, read_tiers
 from conda_llmenv.errors import PlanRefused, Unsatisfiable
 from conda_llmenv.hardware import (
+    EDITS,
     apply_changes,
     check_after,
     check_before,
@@ -95,7 +96,7 @@ def with_tier(request: ComposeRequest, tools: Tools) -> tuple[ComposeRequest, Ti
     A recipe without ``--tier`` means ``auto``: a workload cannot be planned without knowing what it runs on.
     """
     if request.tier == AUTO or (request.tier is None and request.recipe is not None):
-        choice = choose_tier(tools.host(), read_tiers(tools.library))
+        choice = choose_tier(tools.host(), read_tiers(tools.library), tables=tools.tables())
         return dataclasses.replace(request, tier=choice.name), choice
     if request.tier is None:
         return request, None
@@ -113,8 +114,9 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
     facts = tools.host()
     layers, tier = with_tier(request.compose, tools)
     spec = compose(layers, tools.library)
-    virtual, notices = virtual_packages(facts, spec, tools.environ)
-    verdicts = check_before(spec, facts, virtual)
+    virtual, notices = virtual_packages(facts, spec, tools.environ, tools.tables())
+    indexes = tools.indexes() if spec.pip else ()
+    verdicts = check_before(spec, facts, virtual, configured_indexes=indexes, tables=tools.tables())
     channels = tools.resolve_channels(tuple(channel.name for channel in spec.channels), spec.nodefaults is not None)
     solve = SolveRequest(
         specs=tuple(text for merged in spec.specs for text in merged.texts),
@@ -143,7 +145,8 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
         solution = tools.engine().solve(result.solve, tools.reporter)
     except Unsatisfiable as error:
         raise explained(error, result, tools) from error
-    verdicts = (*result.verdicts, *check_after(result.spec, solution, result.facts, result.virtual))
+    found = check_after(result.spec, solution, result.facts, result.virtual, tables=tools.tables())
+    verdicts = (*result.verdicts, *found)
     refuse_failed(dataclasses.replace(result, verdicts=verdicts), tools, solution)
     return Plan(result, solution, verdicts)
 
@@ -169,7 +172,7 @@ def plan_pip(plan: Plan, request: PipRequest, tools: Tools) -> Plan:
         PlanRefused: a wheel cannot run on this card and driver.
     """
     resolved = tools.pip().resolve(request, tools.reporter)
-    found = check_pip(plan.spec, resolved, plan.solution, plan.draft.facts, plan.draft.virtual)
+    found = check_pip(plan.spec, resolved, plan.solution, plan.draft.facts, plan.draft.virtual, tables=tools.tables())
     verdicts = (*plan.verdicts, *found)
     refuse_failed(dataclasses.replace(plan.draft, verdicts=verdicts), tools, plan.solution)
     return dataclasses.replace(plan, pip=resolved, verdicts=verdicts)
@@ -187,7 +190,7 @@ def refuse_failed(draft: Draft, tools: Tools, solution: Solution | None = None) 
 
 def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable | PlanRefused:
     """Turn a solver's refusal into one with file:line of the specs that take part, and a fix where one is known."""
-    verdict = explain_unsatisfiable(draft.spec, error, draft.channels)
+    verdict = explain_unsatisfiable(draft.spec, error, draft.channels, tools.tables())
     if verdict is not None:
         proof = prove_changes(draft, (verdict,), tools)
         return PlanRefused(verdict.summary, (verdict,), details=(*proof, "", *error.details))
@@ -206,7 +209,7 @@ def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable
 def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> tuple[str, ...]:
     """Solve again with the proposed changes applied and say what comes out; silent where nothing is proposed."""
     changes = tuple(change for verdict in verdicts for change in verdict.changes)
-    if not any(change.kind in {"channels", "spec", "add", "drop"} for change in changes):
+    if not any(change.kind in EDITS for change in changes):
         return ()
     spec = apply_changes(draft.spec, changes)
     request = dataclasses.replace(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from conda_llmenv.hardware import Tables
 from conda_llmenv.model import Channel, Notice
 from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostReader, Library, PipInstaller, Reporter
 
@@ -38,6 +39,8 @@ class Tools:
         reporter: receives progress.
         environ: the environment variables of this run.
         scratch: makes a private temporary folder that is removed at the end of the run.
+        tables: the dated tables of drivers, cards and frameworks, with the person's own entries over them.
+        indexes: the package indexes of the person's pip configuration.
         warnings: what was noticed while the tools were put together.
     """
 
@@ -53,4 +56,6 @@ class Tools:
     reporter: Reporter
     environ: Mapping[str, str]
     scratch: Callable[[], Path]
+    tables: Callable[[], Tables]
+    indexes: Callable[[], tuple[str, ...]]
     warnings: tuple[Notice, ...] = ()
