@@ -17,7 +17,7 @@ from conda_llmenv.cli.options import json_option, target_options
 @target_options
 @json_option
 def info(name: str | None, prefix: str | None, *, as_json: bool) -> None:
-    """Show what an environment is (with -n or -p), or what this machine and program are."""
+    """Show what an environment is, or what this machine and program are."""
     if name or prefix:
         _environment(name, prefix, as_json=as_json)
     else:

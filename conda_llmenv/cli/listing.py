@@ -13,7 +13,7 @@ from conda_llmenv.redact import strip
 @target_options
 @json_option
 def list_environments(name: str | None, prefix: str | None, *, as_json: bool) -> None:
-    """List the environments on this machine, or the packages of one with -n or -p."""
+    """List the environments on this machine, or the packages of one."""
     if name or prefix:
         _list_packages(name, prefix, as_json=as_json)
     else:

@@ -121,7 +121,7 @@ def _tables() -> Tables:
         override = json.loads(path.read_bytes())
     except ValueError as error:
         raise FileFormatError(
-            f"{path}: not JSON: {error}", hint="correct it, or remove it to use our tables"
+            f"{path}: not JSON: {error}", hint="correct it or remove it"
         ) from error
     return load_tables(override)
 

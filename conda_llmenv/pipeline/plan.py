@@ -209,7 +209,7 @@ def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable
 def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> tuple[str, ...]:
     """Solve again with the proposed changes applied and say what comes out; silent where nothing is proposed."""
     changes = tuple(change for verdict in verdicts for change in verdict.changes)
-    if not any(change.kind in EDITS for change in changes):
+    if not any(change.kind in EDITS and not change.kind.startswith("pip") for change in changes):
         return ()
     spec = apply_changes(draft.spec, changes)
     request = dataclasses.replace(
