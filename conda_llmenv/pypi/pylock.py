@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -102,11 +104,31 @@ def _location(artifact: Mapping[str, Any]) -> str | None:
     return Path(artifact["path"]).as_uri() if "path" in artifact else None
 
 
-def local_size(package: PipPackage) -> int | None:
-    """Return the size of an artifact on this disk in bytes, or None where it is elsewhere."""
+def completed(package: PipPackage) -> PipPackage:
+    """Return a package with the size and hash of its file filled in, where the lock leaves them out and it lies here.
+
+    Only find-links folders give such files; uv before 0.12 writes no hash for them.
+    """
+    path = _local_path(package)
+    if path is None or (package.hashes and package.size is not None):
+        return package
+    try:
+        size = package.size or path.stat().st_size
+        hashes = package.hashes or (f"sha256:{_sha256(path)}",)
+    except OSError:
+        return package
+    return replace(package, size=size, hashes=hashes)
+
+
+def _local_path(package: PipPackage) -> Path | None:
     if package.url is None or not package.url.startswith("file://"):
         return None
-    try:
-        return Path(unquote(urlsplit(package.url).path)).stat().st_size
-    except OSError:
-        return None
+    return Path(unquote(urlsplit(package.url).path))
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

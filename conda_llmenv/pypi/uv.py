@@ -16,7 +16,7 @@ from conda_llmenv.pypi import stages, uvconfig
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.failures import culprit, failed
 from conda_llmenv.pypi.late import install_late
-from conda_llmenv.pypi.pylock import local_size, parse_pylock
+from conda_llmenv.pypi.pylock import completed, parse_pylock
 from conda_llmenv.pypi.requirements import asked_hashes, asked_line, pinned_line, without_hashes
 from conda_llmenv.pypi.sources import gather
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
@@ -161,7 +161,7 @@ class _Resolution:
                 return (), frozenset({name})
             raise failed(self.request, done.stderr, "resolved")
         self._warn_of_extras(done.stderr)
-        packages = tuple(_sized(package) for package in parse_pylock(output, stubs))
+        packages = tuple(map(completed, parse_pylock(output, stubs)))
         unbuilt = frozenset(package.name for package in packages if package.built) & stages.build_table()[1]
         return packages, unbuilt
 
@@ -205,10 +205,6 @@ def _with_asked_hashes(
             )
             raise failed(request, output, "resolved")
         yield replace(package, hashes=kept)
-
-
-def _sized(package: PipPackage) -> PipPackage:
-    return replace(package, size=local_size(package)) if package.size is None else package
 
 
 def _target(request: PipRequest) -> list[str]:

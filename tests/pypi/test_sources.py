@@ -35,7 +35,7 @@ def test_index_url_of_a_section_replaces_everything_before_it() -> None:
     options = [
         ("--extra-index-url", "https://lost/"),
         ("--index-url", "https://kept/"),
-        ("--extra-index-url", "https://more/"),
+        ("--extra-index-url", "https://m/"),
     ]
     sources = configured(*options, extra_index_url="https://configured/")
     assert sources.indexes() == ("https://m/", "https://kept/")
@@ -54,7 +54,7 @@ def test_formats_follow_pips_rules_for_all_and_none() -> None:
 
 
 def test_references_are_filled_in_and_relative_paths_anchored() -> None:
-    """``${TOKEN}`` comes from the environment; a folder of the section lies beside the section, one of pip.conf here."""
+    """``${TOKEN}`` comes from the environment; a section's folder lies beside it, one of pip.conf here."""
     sources = configured(
         ("--extra-index-url", "https://${TOKEN}@h/"), ("--find-links", "wheels"), find_links="mine https://h/p"
     )

@@ -58,5 +58,5 @@ def test_every_missing_source_is_named_at_once() -> None:
 
 def test_pip_section_without_python_is_an_input_mistake() -> None:
     """An environment without Python cannot have a pip section."""
-    with pytest.raises(InputError, match="env.yml:5: the environment has a pip section and no Python"):
+    with pytest.raises(InputError, match=r"env\.yml:5: the environment has a pip section and no Python"):
         check_request(PipRequest(section("numpy"), ""))
