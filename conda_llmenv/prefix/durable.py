@@ -120,6 +120,8 @@ def explain(error: OSError, doing: str, path: Path) -> LlmenvError:
         errno.EROFS: "the file system is mounted read-only; choose another folder with -p",
         errno.EACCES: "choose a folder you may write to with -p",
         errno.EPERM: "choose a folder you may write to with -p",
+        errno.ENOLCK: "this file system has no locks; choose a folder on another one with -p",
+        errno.ENOSYS: "this file system lacks what is needed; choose a folder on another one with -p",
         errno.ENAMETOOLONG: "choose a shorter path with -p",
     }
     return PrefixError(message, hint=hints.get(error.errno or 0, ""))

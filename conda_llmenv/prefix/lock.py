@@ -21,6 +21,7 @@ from filelock import BaseFileLock, FileLock, SoftFileLockProtocolError, StrictSo
 from conda_llmenv.errors import LockBusy, PrefixError
 from conda_llmenv.model import Owner
 from conda_llmenv.prefix import owner as owners
+from conda_llmenv.prefix.durable import explain
 from conda_llmenv.prefix.mounts import is_network
 
 DEFAULT_TIMEOUT = 300.0
@@ -105,7 +106,7 @@ class FolderLock:
         try:
             data = json.loads(self._holder_file.read_bytes())
             return owners.from_json(data["owner"]), str(data["since"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _attempt(self, seconds: float) -> bool:
@@ -119,10 +120,7 @@ class FolderLock:
                 hint=f"if no llmenv is at work there, remove {self.path} and {self.path}.filelock",
             ) from error
         except OSError as error:
-            raise PrefixError(
-                f"cannot lock {self._what}: {error.strerror or error} ({self.path})",
-                hint="choose a folder on another file system",
-            ) from error
+            raise explain(error, "lock", self.path) from error
         return True
 
     def _sign(self) -> None:

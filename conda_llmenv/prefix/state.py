@@ -109,8 +109,8 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     Raises:
         OSError: the disk refused.
     """
-    text = json.dumps({"version": VERSION, **_without_secrets(data)}, indent=1, ensure_ascii=False, allow_nan=False)
-    write_file(path, text.encode("utf-8", errors="surrogateescape") + b"\n", mode=_PRIVATE)
+    text = json.dumps({"version": VERSION, **_without_secrets(data)}, indent=1, allow_nan=False)
+    write_file(path, f"{text}\n".encode("ascii"), mode=_PRIVATE)
 
 
 def _without_secrets(value: Any) -> Any:

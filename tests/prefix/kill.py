@@ -36,7 +36,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 class Fault:
     """What happens at the ``at``-th operation: SIGKILL, or an error (and, if ``lasting``, at every later one too).
 
-    A lasting ENOSPC hits only what needs room: a full disk still renames and removes.
+    A lasting ENOSPC hits only what needs room: a full disk still renames and removes. EROFS hits everything.
     """
 
     at: int
@@ -94,15 +94,13 @@ class _Hook:
             return
         self._count += 1
         fault = self._fault
-        if self._count < fault.at or (self._count > fault.at and not (fault.lasting and event in _NEEDING_ROOM)):
+        if self._count < fault.at or (self._count > fault.at and not fault.lasting):
             return
+        self.met = True
         if fault.error is None:
             os.kill(os.getpid(), signal.SIGKILL)
-        elif event in _NEEDING_ROOM or not fault.lasting:
-            self.met = True
+        elif event in _NEEDING_ROOM or fault.error != errno.ENOSPC:
             raise OSError(fault.error, os.strerror(fault.error))
-        else:
-            self.met = True
 
 
 def _writes(arguments: tuple[object, ...]) -> bool:

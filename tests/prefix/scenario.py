@@ -118,7 +118,8 @@ def sweep(action: str, fault: str, *, second: bool = False, seed: int = 0) -> li
 
     Args:
         action: a key of :data:`ACTIONS`.
-        fault: ``kill``, ``once`` (one operation fails) or ``full`` (the disk is full from then on).
+        fault: ``kill``, ``once`` (one operation fails), ``full`` (the disk is full from then on) or ``read-only`` (it
+            takes no change any more).
         second: kill the recovery too, at a random operation.
         seed: for the random operation.
     """
@@ -144,8 +145,8 @@ def _try(action: str, fault: str, at: int, again: int | None) -> tuple[str | Non
         prefix = base / "env"
         if has_old:
             make(prefix, OLD)
-        error = {"kill": None, "once": errno.EIO, "full": errno.ENOSPC}[fault]
-        outcome = run_with_fault(lambda: act(prefix), Fault(at, error, lasting=fault == "full"))
+        error = {"kill": None, "once": errno.EIO, "full": errno.ENOSPC, "read-only": errno.EROFS}[fault]
+        outcome = run_with_fault(lambda: act(prefix), Fault(at, error, lasting=fault != "once"))
         if outcome.failure and not outcome.failure.startswith("conda_llmenv.errors."):
             return f"a raw error: {outcome.failure}", False
         if judge(prefix) not in AT_ONCE:
