@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def plan_creation(request: CreateRequest, tools: Tools) -> Plan:
     plan = make_plan(request.plan, tools)
     if not plan.spec.pip:
         return plan
-    return plan_pip(plan, pip_request(plan, tools.scratch(), offline=request.plan.offline), tools)
+    return plan_pip(plan, pip_request(plan, tools, offline=request.plan.offline), tools)
 
 
 def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
@@ -79,8 +80,13 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     """
     clock = _Clock()
     with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
-        plan = _install_conda(request, plan, transaction, tools, clock)
-        result = _install_pip(request, plan, transaction, tools, clock)
+        wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
+        plan = _install_conda(request, plan, wanted, transaction, tools)
+        clock.stamp("conda")
+        result = None
+        if wanted is not None and plan.pip is not None:
+            result = tools.pip().install(plan.pip, wanted, transaction.prefix, tools.reporter)
+            clock.stamp("pip")
         notices = transaction.commit(
             spec=spec_json(request, plan, result),
             state=_state(plan, result),
@@ -98,7 +104,9 @@ def wanted_imports(plan: Plan) -> tuple[str, ...]:
     return tuple(str(name) for name in plan.spec.verify.get("imports", ()))
 
 
-def _install_conda(request: CreateRequest, plan: Plan, transaction: Transaction, tools: Tools, clock: _Clock) -> Plan:
+def _install_conda(
+    request: CreateRequest, plan: Plan, wanted: PipRequest | None, transaction: Transaction, tools: Tools
+) -> Plan:
     """Link the conda packages while the pip section is resolved and its files are fetched beside it."""
     install = InstallRequest(
         records=plan.solution.records,
@@ -108,35 +116,25 @@ def _install_conda(request: CreateRequest, plan: Plan, transaction: Transaction,
         subdir=plan.draft.facts.subdir,
         offline=request.plan.offline,
     )
+    linked = threading.Event()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="pip") as pool:
-        beside: Future[Plan] | None = pool.submit(_prepare_pip, request, plan, tools) if plan.spec.pip else None
+        beside = pool.submit(_prepare_pip, plan, wanted, tools, linked) if wanted is not None else None
         try:
             tools.engine().install(install, tools.reporter)
         except BaseException:
             tools.stop()  # leaving the pool waits for its thread, and that one waits for a program
             raise
-        clock.stamp("conda")
+        linked.set()
         return beside.result() if beside is not None else plan
 
 
-def _prepare_pip(request: CreateRequest, plan: Plan, tools: Tools) -> Plan:
-    wanted = pip_request(plan, tools.scratch(), offline=request.plan.offline)
+def _prepare_pip(plan: Plan, wanted: PipRequest, tools: Tools, linked: threading.Event) -> Plan:
+    """Resolve the pip section and fetch its files, unless linking is done first and installing may begin."""
     if plan.pip is None:
         plan = plan_pip(plan, wanted, tools)
-    if plan.pip is not None:
+    if plan.pip is not None and not linked.is_set():
         tools.pip().prefetch(plan.pip, wanted, tools.reporter)
     return plan
-
-
-def _install_pip(
-    request: CreateRequest, plan: Plan, transaction: Transaction, tools: Tools, clock: _Clock
-) -> PipResult | None:
-    if plan.pip is None:
-        return None
-    wanted: PipRequest = pip_request(plan, tools.scratch(), offline=request.plan.offline)
-    result = tools.pip().install(plan.pip, wanted, transaction.prefix, tools.reporter)
-    clock.stamp("pip")
-    return result
 
 
 def _state(plan: Plan, result: PipResult | None) -> EnvState:

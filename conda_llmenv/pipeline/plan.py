@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from dataclasses import dataclass
-from pathlib import Path
 
 from conda_llmenv.compose import ComposeRequest, compose, read_tiers
-from conda_llmenv.errors import PlanRefused, Unsatisfiable
+from conda_llmenv.errors import InputError, PlanRefused, Unsatisfiable
 from conda_llmenv.hardware import (
     EDITS,
     apply_changes,
@@ -34,7 +33,7 @@ from conda_llmenv.model import (
     VirtualPackage,
 )
 from conda_llmenv.pipeline.tools import Tools
-from conda_llmenv.pypi.provided import provided_distributions
+from conda_llmenv.pypi.provided import kept, provided_distributions
 
 AUTO = "auto"
 
@@ -151,15 +150,29 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
     return Plan(result, solution, verdicts)
 
 
-def pip_request(plan: Plan, scratch: Path, *, offline: bool = False) -> PipRequest:
-    """Return what the pip installer is asked, given what conda provides."""
+def pip_request(plan: Plan, tools: Tools, *, offline: bool = False) -> PipRequest:
+    """Return what the pip installer is asked, given what conda provides.
+
+    Raises:
+        InputError: there is a pip section, but no Python to install it for.
+    """
     python = plan.solution.record("python")
+    if python is None:
+        origins = [part.origin for part in plan.spec.pip.requirements]
+        raise InputError(
+            "the pip section needs a Python, and none of the conda packages brings one",
+            hint="add `python` to the dependencies",
+            origins=origins,
+        )
+    provided, notices = kept(plan.spec.pip, provided_distributions(plan.solution.records))
+    for notice in notices:
+        tools.reporter.notice(notice)
     return PipRequest(
         section=plan.spec.pip,
-        python_version=python.version if python else "",
-        provided=provided_distributions(plan.solution.records),
+        python_version=python.version,
+        provided=provided,
         subdir=plan.draft.facts.subdir,
-        scratch=scratch,
+        scratch=tools.scratch(),
         offline=offline,
     )
 
