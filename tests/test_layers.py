@@ -76,7 +76,7 @@ def test_dependencies_point_inwards(path: Path) -> None:
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_cores_touch_nothing_outside(path: Path) -> None:
-    """Cores and leaves import nothing that reaches disk, network or processes; use-cases may look at the clock and use a thread."""
+    """Cores and leaves reach neither disk, network nor processes; use-cases may look at the clock and use a thread."""
     allowed = {"time", "threading"} if part_of(path) == "pipeline" else set()
     assert not imports(path) & (IMPURE - allowed)
 

@@ -79,8 +79,8 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         InstallFailed, PipFailed, PlanRefused: a step failed; what was there before is there again.
     """
     clock = _Clock()
+    wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
     with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
-        wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
         plan = _install_conda(request, plan, wanted, transaction, tools)
         clock.stamp("conda")
         result = None
