@@ -12,16 +12,23 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (errno.EROFS, errno.EACCES)
 
 AMPLE_BYTES = 64 * 1024 * 1024
-"""A disk that refuses to write with more than this free has run out of something else."""
+"""A disk that refuses to write with more than this free, and more than is needed, has run out of something else."""
 
 
-def disk_failure(number: int, doing: str, path: Path) -> InstallFailed:
-    """Return the failure of a disk, with what is left of it where it is full."""
+def disk_failure(number: int, doing: str, path: Path, needed: int = 0) -> InstallFailed:
+    """Return the failure of a disk, with what is left of it where it is full.
+
+    Args:
+        number: the error number of the operating system.
+        doing: what was being written.
+        path: where; the nearest folder that exists is looked at.
+        needed: bytes that the work as a whole may need there.
+    """
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
     if number == errno.EDQUOT:
         return NoSpace(f"your quota on the disk of {existing} is used up", hint="remove files there, or ask for more")
     if number == errno.ENOSPC:
-        return _full(doing, existing)
+        return _full(doing, existing, needed)
     if number == errno.EROFS:
         return InstallFailed(
             f"{path} is on a disk that is mounted read-only", hint="choose another prefix or package cache"
@@ -36,18 +43,21 @@ def disk_failure(number: int, doing: str, path: Path) -> InstallFailed:
     )
 
 
-def _full(doing: str, folder: Path) -> NoSpace:
-    """Tell a disk without room from one without inodes, which ``df`` shows as half empty."""
+def _full(doing: str, folder: Path, needed: int) -> NoSpace:
+    """Tell a disk without room from one without inodes, which ``df`` shows as half empty.
+
+    What had been written is gone by now, so the counters cannot tell; a disk that has room for all of it lacked inodes.
+    """
     facts = os.statvfs(folder)
     free = facts.f_bavail * facts.f_frsize
-    if facts.f_favail * 20 < facts.f_files and free > AMPLE_BYTES:
+    if facts.f_files and free > max(needed, AMPLE_BYTES):
         return NoSpace(
-            f"the disk of {folder} has no inodes left, although {_size(free)} are free",
+            f"no space left on the disk of {folder} with {_size(free)} free: most likely its inodes are used up",
             details=(f"while writing {doing}",),
-            hint="remove many small files there (`df -i` shows the count), or set CONDA_PKGS_DIRS to another disk",
+            hint="look with `df -i`; remove many small files there, or set CONDA_PKGS_DIRS to another disk",
         )
     return NoSpace(
-        f"the disk of {folder} is full",
+        f"no space left on the disk of {folder}",
         details=(f"while writing {doing}; {_size(free)} are free now",),
         hint="make room, or choose another prefix, or set CONDA_PKGS_DIRS to another disk",
     )

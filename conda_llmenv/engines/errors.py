@@ -25,6 +25,9 @@ from conda_llmenv.errors import ChannelUnavailable, InputError, InstallFailed, L
 from conda_llmenv.model import Channel, InstallRequest, SolveRequest
 from conda_llmenv.redact import mask, strip
 
+EXTRACTED = 8
+"""How many times bigger than its archive a package may be once extracted."""
+
 ANACONDA = "https://conda.anaconda.org"
 """The host that carries labels."""
 
@@ -214,7 +217,10 @@ def _install_failure(text: str, request: InstallRequest) -> LlmenvError:
     if number in DISK_FULL + UNWRITABLE:
         folder = request.package_cache if "failed to fetch" in text or "cache" in text else request.prefix
         path = _path_in(text) or folder
-        return disk_failure(number, package or "the packages", folder if path.is_relative_to(folder) else path)
+        where = folder if path.is_relative_to(folder) else path
+        return disk_failure(
+            number, package or "the packages", where, EXTRACTED * sum(one.size or 0 for one in request.records)
+        )
     return next(build(fault) for pattern, build in INSTALL_RULES if re.search(pattern, text))
 
 

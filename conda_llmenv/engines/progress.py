@@ -60,11 +60,11 @@ class InstallProgress(InstallerReporter):
                 self._reporter.start("download", self._to_download)
         return cache_entry
 
-    def on_populate_cache_start(self, operation: int, package_name: str) -> int:  # noqa: ARG002 - the library's signature
+    def on_populate_cache_start(self, operation: int, package_name: str) -> int:
         """Name the operation: its number comes back with each call about this package."""
         return operation
 
-    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:  # noqa: ARG002 - likewise
+    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:
         """``progress`` bytes of one package are here."""
         with self._lock:
             self._bytes[download_idx] = progress

@@ -30,18 +30,23 @@ class Recorder:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, stage: str, total: int | None = None, detail: str = "") -> None:
+        """Keep the call."""
         self._keep("start", stage, total)
 
     def advance(self, stage: str, done: int, total: int | None = None) -> None:
+        """Keep the call."""
         self._keep("advance", stage, done, total)
 
     def finish(self, stage: str, detail: str = "") -> None:
+        """Keep the call."""
         self._keep("finish", stage)
 
     def line(self, stage: str, text: str) -> None:
+        """Keep the call."""
         self._keep("line", stage, text)
 
     def notice(self, notice: Notice) -> None:
+        """Keep the notice."""
         self.notices.append(notice)
 
     def _keep(self, *call: Any) -> None:

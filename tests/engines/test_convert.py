@@ -44,7 +44,9 @@ FULL = Record(
 
 
 @pytest.mark.channels
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/*/repodata.json")), ids=lambda path: "/".join(path.parts[-3:-1]))
+@pytest.mark.parametrize(
+    "path", sorted(RECORDED.glob("*/*/repodata.json")), ids=lambda path: "/".join(path.parts[-3:-1])
+)
 def test_every_recorded_record_survives_the_round_trip(path: Path) -> None:
     """All records of real channels, old and new, come back as they went (33,000 of them)."""
     library = rattler.RepoData.from_path(path).into_repo_data(rattler.Channel(path.parents[1].as_uri()))

@@ -39,7 +39,7 @@ def test_the_order_of_specs_does_not_matter(offline_channel: Path) -> None:
 
 
 def test_a_gpu_build_needs_the_virtual_package(offline_channel: Path) -> None:
-    """conda-libmamba-solver#646: with `__cuda` the CUDA build is chosen, without it the CPU build, never by detection."""
+    """conda-libmamba-solver#646: with `__cuda` the CUDA build, without it the CPU build; nothing is detected."""
     channels = (channel(offline_channel),)
     assert chosen(solve("pytorch", channels=channels), "pytorch").build == f"cpu_generic_py{TAG}_h0_1"
     with_gpu = solve("pytorch", channels=channels, virtual_packages=CUDA)
@@ -80,7 +80,7 @@ def test_priorities_mean_what_they_mean_to_conda(offline_channel: Path, priority
 
 
 def test_flexible_reaches_behind_where_it_must(offline_channel: Path) -> None:
-    """conda's flexible: a later channel is used when the first one cannot satisfy the spec."""
+    """Conda's flexible: a later channel is used when the first one cannot satisfy the spec."""
     channels = (channel(offline_channel), channel(offline_channel, "other"))
     assert named(solve("confused >=9", channels=channels, channel_priority="flexible")) == {"confused": "9.0"}
 
