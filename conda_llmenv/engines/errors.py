@@ -68,18 +68,18 @@ def solve_errors(request: SolveRequest) -> Iterator[None]:
     try:
         yield
     except SolverError as error:
-        raise _unsatisfiable(mask(str(error)), request) from error
+        raise _unsatisfiable(_masked(error), request) from error
     except (GatewayError, IoError) as error:
-        raise _channel_failure(mask(str(error)), request) from error
+        raise _channel_failure(_masked(error), request) from error
     except InvalidMatchSpecError as error:
-        raise InputError(f"a package specification cannot be read: {mask(str(error))}") from error
+        raise InputError(f"a package specification cannot be read: {_masked(error)}") from error
     except OSError as error:
         raise disk_failure(
             error.errno or 0, "repodata", _path_of(error) or request.repodata_cache or Path.cwd()
         ) from error
     except BaseException as error:
         if _is_panic(error):
-            raise Unsatisfiable("the solver broke down", details=mask(str(error)).splitlines()) from error
+            raise Unsatisfiable("the solver broke down", details=_masked(error).splitlines()) from error
         raise
 
 
@@ -89,13 +89,20 @@ def install_errors(request: InstallRequest) -> Iterator[None]:
     try:
         yield
     except InstallerError as error:
-        raise _install_failure(mask(str(error)), request) from error
+        raise _install_failure(_masked(error), request) from error
     except OSError as error:
         raise disk_failure(error.errno or 0, "packages", _path_of(error) or request.package_cache) from error
     except BaseException as error:
         if _is_panic(error):
-            raise InstallFailed("the installer broke down", details=mask(str(error)).splitlines()) from error
+            raise InstallFailed("the installer broke down", details=_masked(error).splitlines()) from error
         raise
+
+
+def _masked(error: BaseException) -> str:
+    """Return the text of an error without secrets, and leave none in the error, which a traceback prints as the cause."""
+    text = mask(str(error))
+    error.args = (text,)
+    return text
 
 
 def _is_panic(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from conda_llmenv.errors import ChannelUnavailable, InstallFailed, LlmenvError
 from conda_llmenv.model import Channel
-from tests.engines.support import Recorder, channel, chosen, engine, install, solve, solve_request
+from tests.engines.support import channel, chosen, install, solve
 from tests.http_channel import Fault, serve
 
 CANARY = "s3cr3t-canary"
