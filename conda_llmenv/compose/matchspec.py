@@ -45,6 +45,7 @@ def parse_spec(text: str) -> ParsedSpec:
         Unreadable: not a spec, or one that conda, mamba and rattler do not read alike.
     """
     from rattler import MatchSpec
+    from rattler.exceptions import InvalidMatchSpecError
 
     if len(text) > MAX_LENGTH:  # py-rattler overflows its stack on thousands of nested parentheses
         raise Unreadable(f"a spec of {len(text)} characters is too long")
@@ -52,7 +53,7 @@ def parse_spec(text: str) -> ParsedSpec:
         raise Unreadable("extras and conditions are read by rattler only", hint="name the packages you need one by one")
     try:
         spec = MatchSpec(text, strict=False)
-    except Exception as error:
+    except InvalidMatchSpecError as error:
         raise _bad_spec(text, error) from error
     name = spec.name.normalized
     if not name or _VERSION_LIKE.fullmatch(name):

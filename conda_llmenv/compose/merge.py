@@ -60,7 +60,7 @@ class _Identity:
 
     def __init__(self, fragment: Fragment) -> None:
         self.fragment = fragment
-        self._key = (fragment.origin.file, fragment.name, fragment.digest)
+        self._key = (fragment.directory, fragment.name, fragment.digest)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Identity) and self._key == other._key

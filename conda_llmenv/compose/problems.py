@@ -12,7 +12,7 @@ SHOWN = 50
 """Mistakes listed in one report; a file with more is summed up."""
 
 
-class Unreadable(ValueError):  # noqa: N818 - named for what it says about the text, caught within compose only
+class Unreadable(ValueError):
     """Some text is not what it should be; turned into a :class:`FileFormatError` where file and line are known.
 
     Args:

@@ -127,13 +127,14 @@ def _owner(reading: Reading, node: Node, what: str) -> tuple[tuple[str, Sourced]
 
 def _version_spec(reading: Reading, node: Node, what: str) -> Sourced | None:
     from rattler import VersionSpec
+    from rattler.exceptions import InvalidVersionSpecError
 
     scalar = reading.text(node, what)
     if scalar is None:
         return None
     try:
         VersionSpec(scalar.value.strip())
-    except Exception as error:  # noqa: BLE001 - py-rattler's exception classes differ between versions
+    except InvalidVersionSpecError as error:
         reading.problem(scalar, f"{what} is no version constraint: {error}", hint='write it as ">=525.60.13"')
         return None
     return reading.sourced(scalar)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from conda_llmenv.compose.channels import TYPED
 from conda_llmenv.compose.matchspec import parse_spec
@@ -91,14 +91,14 @@ class _Stack:
 
     library: Library
     found: list[Fragment] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
+    seen: set[Path] = field(default_factory=set)
     errors: list[InputError] = field(default_factory=list)
 
-    def add(self, source: Source | None, layer: Layer, detail: str = "", chain: tuple[str, ...] = ()) -> None:
+    def add(self, source: Source | None, layer: Layer, detail: str = "", chain: tuple[Source, ...] = ()) -> None:
         """Add a file and everything it stands on, unless it is there already; mistakes are kept for the end."""
-        if source is None or source.display in self.seen:
+        if source is None or _place(source) in self.seen:
             return
-        self.seen.add(source.display)
+        self.seen.add(_place(source))
         placed = replace(source, layer=layer, detail=detail)
         try:
             fragment = read_fragment(placed, self.library.read, self.library.exists)
@@ -106,10 +106,10 @@ class _Stack:
             self.errors.append(error)
             return
         for entry in (*fragment.fragments, *fragment.extends):
-            self._extend(entry, fragment, (*chain, source.display))
+            self._extend(entry, fragment, (*chain, source))
         self.found.append(fragment)
 
-    def _extend(self, entry: Sourced, fragment: Fragment, chain: tuple[str, ...]) -> None:
+    def _extend(self, entry: Sourced, fragment: Fragment, chain: tuple[Source, ...]) -> None:
         source = _lookup(entry.value, fragment, self.library)
         if source is None:
             hint = did_you_mean(entry.value, _known(fragment, self.library))
@@ -118,8 +118,9 @@ class _Stack:
                     f"{entry.origin}: no fragment is named {entry.value!r}", hint=hint, origins=[entry.origin]
                 )
             )
-        elif source.display in chain:
-            circle = " → ".join((*chain[chain.index(source.display) :], source.display))
+        elif _place(source) in (places := [_place(step) for step in chain]):
+            steps = [*chain[places.index(_place(source)) :], source]
+            circle = " → ".join(step.display for step in steps)
             self.errors.append(
                 InputError(
                     f"{entry.origin}: files include each other in a circle: {circle}",
@@ -140,6 +141,11 @@ class _Stack:
             first.hint = "; ".join(dict.fromkeys(error.hint for error in self.errors if error.hint))
             first.origins = tuple(origin for error in self.errors for origin in error.origins)
         raise first
+
+
+def _place(source: Source) -> Path:
+    """Return the file itself, whichever name or path led to it."""
+    return source.directory / PurePath(source.display).name
 
 
 def _lookup(name: str, fragment: Fragment, library: Library) -> Source | None:

@@ -22,16 +22,21 @@ MAX_ALTERNATIVES = 64
 _ORDER = ("==", "", "~=", ">=", ">", "<=", "<", "!=")
 
 
+class _NotSettled(ValueError):
+    """A range whose end is not known, such as that of ``1.1.1w.*``."""
+
+
 @lru_cache(maxsize=65536)
 def is_satisfiable(constraints: tuple[str, ...]) -> bool:
     """Return whether some version fits all constraints; True also where that cannot be settled."""
     from rattler import Version, VersionSpec
+    from rattler.exceptions import InvalidVersionError
 
     try:
         tightest = _pooled(constraints)
         specs = [VersionSpec(text) for text in tightest]
         return any(all(spec.matches(version) for spec in specs) for version in map(Version, _candidates(tightest)))
-    except Exception:  # noqa: BLE001 - a point that py-rattler cannot read leaves the question open
+    except (InvalidVersionError, _NotSettled):
         return True
 
 
@@ -63,7 +68,8 @@ def _tightest(atoms: Iterable[str]) -> list[str]:
 def _candidates(constraints: Iterable[str]) -> Iterator[str]:
     """Yield versions so that every piece of the line the constraints cut has at least one.
 
-    A constraint without a boundary that is understood makes the answer "yes" by yielding one that cannot be read.
+    Raises:
+        _NotSettled: a range ends nobody knows where.
     """
     tokens = [match for text in constraints for match in _TOKEN.finditer(text)]
     boundaries = dict.fromkeys(re.sub(r"\.?\*$", "", token[2]) for token in tokens)
@@ -108,7 +114,7 @@ def _next(prefix: str) -> str:
     from rattler import Version
 
     if not _PLAIN_RELEASE.fullmatch(prefix):
-        raise ValueError(prefix)
+        raise _NotSettled(prefix)
     return str(Version(prefix).bump_last())
 
 

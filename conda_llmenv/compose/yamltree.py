@@ -28,7 +28,7 @@ from conda_llmenv.compose.problems import Unreadable
 
 MAX_DEPTH = 64
 """Deepest nesting read; a real file needs six."""
-MAX_VALUES = 100_000
+MAX_VALUES = 50_000
 """Most values read from one file."""
 MAX_REPEATED = 10_000
 """Most values that aliases may repeat; what stops an alias bomb."""
@@ -202,7 +202,7 @@ class _Builder:
             raise Unreadable(f"nested deeper than {MAX_DEPTH} levels", line=node.line, column=node.column)
         self._open.append(_Open(node, event.anchor))
 
-    def _end(self, event: Any) -> None:  # noqa: ARG002 - every taker gets its event
+    def _end(self, event: Any) -> None:
         closed = self._open.pop()
         if closed.anchor:
             self._anchors[closed.anchor] = closed.node
@@ -242,6 +242,8 @@ class _Builder:
             return
         else:
             key, parent.key = parent.key, None
+            if isinstance(node, Scalar) and not node.value and node.plain:  # nothing stands where its key does
+                node.line, node.column = key.line, key.column
             _put(parent, container, key, node)
         container.weight += _weight(node)
         container.height = max(container.height, _height(node) + 1)
