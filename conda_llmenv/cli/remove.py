@@ -18,7 +18,10 @@ from conda_llmenv.errors import InputError
 @confirm_option
 @json_option
 def remove(name: str | None, prefix: str | None, *, yes: bool, as_json: bool) -> None:
-    """Remove an environment. Folders that are no environment are never touched."""
+    """Remove an environment.
+
+    A folder that is no environment is never touched.
+    """
     from conda_llmenv.cli.wiring import existing_prefix, registry, user_config
     from conda_llmenv.prefix.removal import remove as remove_environment
 
