@@ -77,7 +77,8 @@ class PackageCache:
         needed, free = sum(record.size or 0 for record in records), facts.f_bavail * facts.f_frsize
         if needed > free:
             raise NoSpace(
-                f"the package cache needs {needed / 1e6:.0f} MB or more, and {free / 1e6:.0f} MB are free: {self.folder}",
+                f"the package cache needs {needed / 1e6:.0f} MB or more, and {free / 1e6:.0f} MB are free",
+                details=(f"it is in {self.folder}",),
                 hint="make room, or set CONDA_PKGS_DIRS to another disk",
             )
 

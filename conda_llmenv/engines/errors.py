@@ -99,7 +99,7 @@ def install_errors(request: InstallRequest) -> Iterator[None]:
 
 
 def _masked(error: BaseException) -> str:
-    """Return the text of an error without secrets, and leave none in the error, which a traceback prints as the cause."""
+    """Return the text of an error without secrets, and take them from the error too: a traceback prints it as cause."""
     text = mask(str(error))
     error.args = (text,)
     return text

@@ -22,6 +22,12 @@ LEFT_OUT = {
 """What a small environment does without, and what is about the machine the interpreter comes from."""
 
 
+DEBIAN = """import os, site
+site.addsitedir(os.path.join(os.path.dirname(__file__), "site-packages"))
+"""
+"""Debian's Python knows ``dist-packages`` only, and its ``site`` module is frozen into the program."""
+
+
 def subdir() -> str:
     """Return the conda subdir of the running interpreter."""
     return {"x86_64": "linux-64", "aarch64": "linux-aarch64"}[platform.machine()]
@@ -87,8 +93,9 @@ def _forget_origin(folder: Path) -> None:
         if sys.base_prefix != "/usr":  # there the same words name the system's compilers and headers
             text = text.replace(f"{sys.base_prefix}/", f"{PLACEHOLDER}/")
         path.write_text(text, encoding="utf-8")
-    for name in ("site.py", "sysconfig.py", "sysconfig/__init__.py"):
+    for name in ("sysconfig.py", "sysconfig/__init__.py"):
         path = library / name
         if path.is_file() and "dist-packages" in (text := path.read_text(encoding="utf-8")):
             virtual = 'sys.base_prefix != sys.prefix or hasattr(sys, "real_prefix")'
             path.write_text(text.replace(virtual, "True"), encoding="utf-8")
+            (library / "sitecustomize.py").write_text(DEBIAN, encoding="utf-8")
