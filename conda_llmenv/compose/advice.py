@@ -18,7 +18,7 @@ PIP_FLOOR = "23.1"
 SOLVED_BUILDS = 3
 """So many exact builds in one file mean that it was exported, not written."""
 
-_SOLVED_BUILD = re.compile(r"(.*_)?(py\d+)?h[0-9a-f]{7,8}_\d+(_\w+)?|py\d+_\d+|\d+")
+_SOLVED_BUILD = re.compile(r"(.*_)?(py\d+)?h[0-9a-f]{7,8}_\d+(_\w+)?|py\d+_\d+|py\d\.\d+_.+_\d+|\d+")
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,11 @@ def _remover(spec: EnvSpec, name: str) -> Origin | None:
 
 
 def _channels(spec: EnvSpec) -> Iterator[Explanation]:
-    reasons = {channel.value: channel.why for fragment in spec.layers for channel in fragment.channels if channel.why}
+    reasons = {(one.value, one.origin): one.why for fragment in spec.layers for one in fragment.channels}
     for channel in spec.channels:
-        sourced = tuple(Sourced(channel.name, origin, reasons.get(channel.name, "")) for origin in channel.origins)
+        sourced = tuple(
+            Sourced(channel.name, origin, reasons.get((channel.name, origin), "")) for origin in channel.origins
+        )
         yield Explanation("channel", mask(channel.name), mask(channel.name), _masked(sourced))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conda_llmenv.compose.advice import Composed, advise, unused_takeovers
@@ -14,6 +15,7 @@ from conda_llmenv.compose.pip_section import gather_requirements, merge_pip
 from conda_llmenv.compose.specs import gather_specs, merge_specs
 from conda_llmenv.compose.variables import merge_variables
 from conda_llmenv.model import EnvSpec, Fragment, Kind, MergedSpec, Notice, PipRequirement, Sourced
+from conda_llmenv.redact import mask
 
 STRICT = "strict"
 
@@ -51,8 +53,12 @@ def merge(fragments: Sequence[Fragment]) -> EnvSpec:
         verify=_settings(stack, "verify"),
         defaults=_settings(stack, "defaults"),
         includes=tuple(dict.fromkeys(include for fragment in stack for include in fragment.includes)),
-        notices=(*added, *pip_notices, *variable_notices, *advice, *unused),
+        notices=tuple(_masked(one) for one in (*added, *pip_notices, *variable_notices, *advice, *unused)),
     )
+
+
+def _masked(notice: Notice) -> Notice:
+    return replace(notice, message=mask(notice.message))
 
 
 class _Identity:

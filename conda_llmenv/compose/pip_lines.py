@@ -138,7 +138,8 @@ def _split_option(token: str) -> tuple[str, str]:
     if name in PER_REQUIREMENT:
         raise Unreadable(f"{name} belongs behind a requirement", hint=f"write it as `name==version {name}=…`")
     if name not in _KNOWN:
-        raise Unreadable(f"{token!r} is no option of a requirements file", hint=did_you_mean(name, _KNOWN))
+        hint = "name the packages under llmenv: {no_build_isolation: […]}" if name == "--no-build-isolation" else ""
+        raise Unreadable(f"{token!r} is no option of a requirements file", hint=hint or did_you_mean(name, _KNOWN))
     if name in FLAGS and value:
         raise Unreadable(f"{name} takes no value")
     return name, value

@@ -62,7 +62,10 @@ def _where_to(name: str, key: Key) -> str:
     if name == "extends":
         return "a recipe lists its fragments under `fragments`"
     kinds = " or ".join(sorted(kind.value for kind in key.kinds))
-    return f"`{name}` belongs into a {kinds}" + ("; use a recipe with --recipe" if Kind.RECIPE in key.kinds else "")
+    use = next(
+        (f"; use a {kind.value} with --{kind.value}" for kind in (Kind.RECIPE, Kind.TIER) if key.kinds == {kind}), ""
+    )
+    return f"`{name}` belongs into a {kinds}{use}"
 
 
 def _description(reading: Reading, node: Node, what: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.model import Fragment, MergedVariable, Notice, Variable
 from conda_llmenv.names import RULES
+from conda_llmenv.redact import has_placeholder, mask
 
 NEEDS_PERMISSION = re.compile(
     r"LD_.*|DYLD_.*|BASH_ENV|ENV|IFS|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|PATH|HOME|SHELL"
@@ -47,8 +48,12 @@ def check_variable_value(name: str, value: str) -> None:
     """Check that a value reaches programs byte for byte through conda's activation, which does not quote.
 
     Raises:
-        Unreadable: it holds a character that some shell's activation script would change or execute.
+        Unreadable: it holds a character that some shell's activation script would change or execute, or a placeholder.
     """
+    if has_placeholder(value):
+        raise Unreadable(
+            f"the value of {name} is a placeholder instead of a token", hint="leave the variable out of the file"
+        )
     unsafe = _UNSAFE.search(value)
     if unsafe:
         raise Unreadable(
@@ -85,13 +90,13 @@ def _merge_one(written: list[Variable]) -> MergedVariable:
 def _notices(variable: MergedVariable) -> Iterable[Notice]:
     if not variable.overridden:
         return
-    before = ", ".join(f"{_value(old.value)} ({old.origin})" for old in variable.overridden)
+    before = ", ".join(f"{_value(old)} ({old.origin})" for old in variable.overridden)
     yield Notice(
         "variable-overridden",
-        f"variable {variable.name} is {_value(variable.value)} ({variable.origin}), overriding {before}",
+        f"variable {variable.name} is {_value(variable)} ({variable.origin}), overriding {before}",
         (variable.origin, *(old.origin for old in variable.overridden)),
     )
 
 
-def _value(value: str | None) -> str:
-    return "unset" if value is None else value
+def _value(variable: Variable | MergedVariable) -> str:
+    return "unset" if variable.value is None else mask(f"{variable.name}={variable.value}").partition("=")[2]

@@ -28,7 +28,7 @@ from conda_llmenv.compose.problems import Unreadable
 
 MAX_DEPTH = 64
 """Deepest nesting read; a real file needs six."""
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 """Most values read from one file."""
 MAX_REPEATED = 10_000
 """Most values that aliases may repeat; what stops an alias bomb."""

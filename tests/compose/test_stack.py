@@ -202,7 +202,11 @@ def test_no_secret_leaves_in_what_is_shown(library: FileLibrary, tmp_path: Path)
     )
     write(tmp_path / "work", {"s.yml": text, "other.yml": f"dependencies: ['https://k/t/{canary}/o::nccl']"})
     spec = compose(ComposeRequest(files=(Path("s.yml"),)), library)
-    for shown in (str(explain(spec)), str(to_json(spec)), render_yaml(spec), render_yaml(spec, for_conda=False)):
+    write(tmp_path / "work", {"t.yml": f"variables: {{HF_TOKEN: {canary}-2}}\n"})
+    notices = compose(ComposeRequest(files=(Path("s.yml"), Path("t.yml"))), library).notices
+    assert [notice.code for notice in notices] == ["variable-overridden"]
+    yaml = render_yaml(spec) + render_yaml(spec, for_conda=False)
+    for shown in (str(explain(spec)), str(to_json(spec)), yaml, str(notices)):
         assert canary not in shown
     assert "HF_TOKEN holds a secret" in render_yaml(spec)
     assert render_yaml(spec, secrets=True).count(canary) == 5

@@ -76,6 +76,12 @@ def test_hostile_names_are_refused(name: str) -> None:
         fragment(f'variables: {{"{name}": 1}}')
 
 
+def test_a_placeholder_is_no_value() -> None:
+    """What an export left in place of a token would be used literally."""
+    with pytest.raises(FileFormatError, match="placeholder"):
+        fragment("variables: {HF_TOKEN: <TOKEN>}")
+
+
 @pytest.mark.parametrize("value", ["[1, 2]", "{a: 1}"])
 def test_a_value_that_is_no_single_value_is_refused(value: str) -> None:
     """An environment variable is text."""

@@ -49,7 +49,7 @@ MERGE_BOMB = "b0: &b0 {k0: 1}\n" + "".join(
         ("".join(f"{'  ' * i}a:\n" for i in range(100)), "f.yml:", "nested deeper"),
         (BOMB, "f.yml:", "aliases repeat"),
         (MERGE_BOMB, "f.yml:", "twice"),
-        ("a: [" + "x," * 200_000 + "]", "f.yml:", "50000"),
+        ("a: [" + "x," * 200_000 + "]", "f.yml:", "20000"),
         ("just text\n", "f.yml:1:1", "mapping"),
         ("- numpy\n", "f.yml:1:1", "mapping"),
     ],
@@ -62,7 +62,7 @@ def test_hostile_and_broken_yaml_is_refused_with_its_place(text: str, where: str
         fragment(text, pure=pure)
     assert caught.value.message.startswith(where)
     assert word in caught.value.message
-    assert pure or time.process_time() - started < 1
+    assert time.process_time() - started < 2  # measured 0.6 s at most, by the pure parser
 
 
 @pytest.mark.parametrize("text", [BOMB, MERGE_BOMB, "a: [" + "x," * 500_000, "- " * 500_000, "a" * 1024 * 1024])
