@@ -84,7 +84,7 @@ def resolve(name: str, config: CondaConfig) -> tuple[Resolved, ...]:
     if _PATH.match(name):
         return (Resolved(_path_url(name), "a path", Origin(name)),)
     bare = _without_subdir(name.strip("/"))
-    if not bare or not _NAME.fullmatch(bare) or ".." in bare.split("/"):
+    if not _NAME.fullmatch(bare) or not bare.isprintable() or ".." in bare.split("/"):
         raise InputError(f"{name!r} is no channel", hint="give a channel's name, its URL or the path of its folder")
     return tuple(_from_name(bare, config))
 

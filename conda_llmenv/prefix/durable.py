@@ -117,6 +117,7 @@ def explain(error: OSError, doing: str, path: Path) -> LlmenvError:
         hint = "free some room or choose another file system with -p"
         return NoSpace(message, details=(_room(path, error.errno),), hint=hint)
     hints = {
+        errno.ELOOP: "links there lead in a circle; choose another folder with -p",
         errno.EROFS: "the file system is mounted read-only; choose another folder with -p",
         errno.EACCES: "choose a folder you may write to with -p",
         errno.EPERM: "choose a folder you may write to with -p",

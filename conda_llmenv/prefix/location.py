@@ -6,13 +6,14 @@ import difflib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from conda_llmenv.errors import InputError, NotFoundError, PrefixError
 from conda_llmenv.model import Notice
 from conda_llmenv.names import check_name
+from conda_llmenv.prefix.durable import explain
 from conda_llmenv.prefix.state import STATE_FILE
 
 HISTORY = Path("conda-meta", "history")
@@ -89,7 +90,7 @@ def find(
 
 def is_environment(folder: Path) -> bool:
     """Return whether the folder is an environment of conda's or ours (finished or not)."""
-    return any((folder / part).is_file() for part in _ENVIRONMENT_PARTS)
+    return any(_says_yes((folder / part).is_file) for part in _ENVIRONMENT_PARTS)
 
 
 def check_target(prefix: Path, *, config: EnvironmentFolders, environ: Mapping[str, str]) -> None:
@@ -118,7 +119,7 @@ def path_notices(prefix: Path) -> tuple[Notice, ...]:
         notices.append(
             Notice(
                 "prefix-long",
-                f"the path of the environment is longer than a script's first line may be ({LONGEST_SHEBANG} bytes): {prefix}",
+                f"the path of the environment is long for a script's first line ({LONGEST_SHEBANG} bytes): {prefix}",
                 hint="scripts that are installed later by other tools may not start; a shorter -p avoids it",
             )
         )
@@ -143,10 +144,10 @@ def _by_name(name: str, envs_dirs: Iterable[Path]) -> Path:
     """Search like conda: the first folder that has it, else the first that can be written (or made)."""
     folders = tuple(envs_dirs)
     for folder in folders:
-        if (folder / name).is_dir():
+        if _says_yes((folder / name).is_dir):
             return folder / name
     for folder in folders:
-        existing = next((place for place in (folder, *folder.parents) if place.exists()), None)
+        existing = next((place for place in (folder, *folder.parents) if _says_yes(place.exists)), None)
         if existing is not None and existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
             return folder / name
     raise PrefixError(
@@ -162,7 +163,8 @@ def _absolute(text: str, environ: Mapping[str, str]) -> Path:
         raise InputError("the prefix holds a NUL character", hint="give a plain folder after -p")
     if text == "~" or text.startswith("~/"):
         text = environ.get("HOME", "~") + text[1:]
-    return Path(os.path.abspath(_expand(os.path.expanduser(text), environ)))
+    expanded = _expand(os.path.expanduser(text), environ)  # noqa: PTH111 - Path.expanduser fails on an unknown user
+    return Path(os.path.abspath(expanded))  # noqa: PTH100 - a link at the end stays one
 
 
 def _expand(text: str, environ: Mapping[str, str]) -> str:
@@ -222,8 +224,8 @@ def check_occupant(prefix: Path) -> None:
         return
     except NotADirectoryError:
         raise PrefixError(f"a part of {prefix.parent} is a file", hint="choose another folder with -p") from None
-    except PermissionError:
-        raise PrefixError(f"{prefix.parent} may not be read", hint="choose a folder you may read and write") from None
+    except OSError as error:
+        raise explain(error, "use", prefix) from error
     if stat.S_ISLNK(facts.st_mode) and not prefix.exists():
         raise PrefixError(
             f"{prefix} is a link to {prefix.readlink()}, which is not there",
@@ -234,9 +236,9 @@ def check_occupant(prefix: Path) -> None:
     if is_environment(prefix):
         return
     try:
-        foreign = next(iter(sorted(os.listdir(prefix))), None)
-    except PermissionError:
-        raise PrefixError(f"{prefix} may not be read", hint="choose a folder you may read and write") from None
+        foreign = min((path.name for path in prefix.iterdir()), default=None)
+    except OSError as error:
+        raise explain(error, "use", prefix) from error
     if foreign is not None:
         raise PrefixError(
             f"{prefix} is not empty and not an environment (it holds {foreign!a})",
@@ -257,6 +259,14 @@ def _check_parent(parent: Path) -> None:
             f"every account may rename what is in {parent} (it is world-writable without the sticky bit)",
             hint=f"chmod o-w {parent}, or choose another folder with -p",
         )
+
+
+def _says_yes(question: Callable[[], bool]) -> bool:
+    """Ask the file system; a place that may not be looked at counts as a no."""
+    try:
+        return question()
+    except OSError:
+        return False
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -15,14 +15,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from filelock import BaseFileLock, FileLock, SoftFileLockProtocolError, StrictSoftFileLock, Timeout
+from filelock import FileLock, SoftFileLockProtocolError, Timeout
 
 from conda_llmenv.errors import LockBusy, PrefixError
 from conda_llmenv.model import Owner
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.durable import explain
 from conda_llmenv.prefix.mounts import is_network
+
+if TYPE_CHECKING:
+    from filelock import StrictSoftFileLock
 
 DEFAULT_TIMEOUT = 300.0
 """Seconds to wait for another process before giving up."""
@@ -60,16 +64,14 @@ class FolderLock:
         self._timeout = timeout
         self._on_wait = on_wait
         self._soft = is_network(path.parent) if soft is None else soft
-        self._lock: BaseFileLock = (
-            StrictSoftFileLock(path, mode=0o600) if self._soft else FileLock(path, mode=0o600, fallback_to_soft=False)
-        )
+        self._lock = _strict(path) if self._soft else FileLock(path, mode=0o600, fallback_to_soft=False)
 
     @property
     def _holder_file(self) -> Path:
         """Where the holder signs; a strict lock's own file has a fixed content."""
         return self.path.with_name(f"{self.path.name}.holder") if self._soft else self.path
 
-    def __enter__(self) -> FolderLock:  # noqa: PYI034 - typing.Self needs Python 3.11
+    def __enter__(self) -> FolderLock:
         """Take the lock."""
         self.acquire()
         return self
@@ -136,15 +138,16 @@ class FolderLock:
     def _clear_dead_claims(self) -> None:
         """Take away the claim of a holder that signed and is proven dead on this machine, in this boot."""
         held = self.holder()
-        if held is None or not isinstance(self._lock, StrictSoftFileLock):
+        if held is None:
             return
         owner = held[0]
         if owner.boot_id != owners.current().boot_id or owners.is_alive(owner) is not False:
             return
         with suppress(OSError):
-            for claim in self._lock.claims:
+            lock = _strict(self.path)
+            for claim in lock.claims:
                 if claim.pid == owner.pid and claim.hostname == owner.host:
-                    self._lock.force_break(claim.name)
+                    lock.force_break(claim.name)
 
     def _holder_text(self) -> str:
         held = self.holder()
@@ -157,6 +160,12 @@ class FolderLock:
         return LockBusy(
             f"{self._what} is busy: {self._holder_text()} did not finish within {self._timeout:g} s", hint=hint
         )
+
+
+def _strict(path: Path) -> StrictSoftFileLock:
+    from filelock import StrictSoftFileLock  # 25 ms that a local file system saves
+
+    return StrictSoftFileLock(path, mode=0o600)
 
 
 def cache_lock(

@@ -123,7 +123,7 @@ def _require_dead(owner: Owner, prefix: Path, *, assume_dead: bool) -> None:
         )
     if alive is None and not assume_dead:
         raise LockBusy(
-            f"{prefix} was left unfinished by {owners.describe(owner)}, and this machine cannot tell whether that still runs",
+            f"{prefix} was left unfinished by {owners.describe(owner)}, which this machine cannot see",
             hint=f"if it is gone for certain: llmenv remove --force -p {prefix}",
         )
 

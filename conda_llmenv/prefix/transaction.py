@@ -89,7 +89,7 @@ class PrefixTransaction:
         self._committed = False
         self._guard = SignalGuard(PrefixTransaction.__exit__, PrefixTransaction.commit)
 
-    def __enter__(self) -> PrefixTransaction:  # noqa: PYI034 - typing.Self needs Python 3.11
+    def __enter__(self) -> PrefixTransaction:
         """Lock, settle leftovers, write the journal and make the prefix."""
         self._guard.install()
         try:

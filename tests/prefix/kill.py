@@ -2,7 +2,7 @@
 
 Two ways, with the same counting:
 
-* :func:`run_with_fault` counts Python's own file operations by an audit hook, in a forked child: some milliseconds each;
+* :func:`run_with_fault` counts Python's own file operations by an audit hook, in a forked child: milliseconds each;
 * :func:`run_under_strace` counts system calls of a whole program and its children, whatever they are written in.
 """
 

@@ -69,15 +69,21 @@ def fail(prefix: Path, *, replace: bool = False, keep: bool = False) -> None:
     try:
         with PrefixTransaction(prefix, replace=replace, keep=keep, registry=registry(prefix)) as transaction:
             install(transaction.prefix, NEW)
-            raise LlmenvError("the installation broke")
+            raise LlmenvError("the installation broke")  # noqa: TRY301 - what a failing step does
     except LlmenvError as error:
         if error.message != "the installation broke":
             raise
 
 
+def discard(prefix: Path) -> None:
+    """Remove the environment."""
+    remove(prefix, registry=registry(prefix))
+
+
 def judge(prefix: Path) -> str:
-    """Return what is at the prefix: ``absent``, ``begun``, ``creating``, ``failed``, ``old``, ``new``, or a sentence
-    that says what is wrong with it.
+    """Return what is at the prefix.
+
+    One of ``absent``, ``begun``, ``creating``, ``failed``, ``old``, ``new``, or a sentence that says what is wrong.
     """
     if not os.path.lexists(prefix):
         return "absent"
@@ -89,7 +95,7 @@ def judge(prefix: Path) -> str:
         listed = (prefix / "conda-meta/history").is_file() and (prefix / "conda-meta/history").stat().st_size == 0
         return "conda lists a half-made environment" if listed else state.phase.value
     contents = {(prefix / f"lib{number % 2}" / f"file{number}").read_text() for number in range(FILES)}
-    variables = json.loads((prefix / "conda-meta/state").read_text())["env_vars"]["CONTENT"]
+    variables = str(json.loads((prefix / "conda-meta/state").read_text())["env_vars"]["CONTENT"])
     if contents != {variables} or not (prefix / "conda-meta/history").read_text().startswith("==> "):
         return f"an environment called created holds {contents}, variables of {variables}"
     return variables
@@ -105,7 +111,7 @@ ACTIONS: dict[str, tuple[Callable[[Path], None], bool, tuple[str, ...]]] = {
     "replace": (lambda prefix: make(prefix, NEW, replace=True), True, (OLD, NEW)),
     "fail-create": (fail, False, ("absent",)),
     "fail-replace": (lambda prefix: fail(prefix, replace=True), True, (OLD,)),
-    "remove": (lambda prefix: remove(prefix, registry=registry(prefix)) and None, True, (OLD, "absent")),
+    "remove": (discard, True, (OLD, "absent")),
 }
 """Each action, whether an old environment is there before it, and what may be there in the end."""
 

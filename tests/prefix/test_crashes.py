@@ -39,8 +39,9 @@ def program(*arguments: str) -> list[str]:
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("fault", ["kill", "once", "full", "read-only"])
 def test_every_operation_may_fail(action: str, fault: str, tmp_path: Path) -> None:
-    """SIGKILL, an I/O error, a disk that gets full or read-only at every single operation: what is left recovers, the
-    failure is one sentence of ours, and the next create works (rows 1, 2, 5, 6, 7, 10).
+    """What is left recovers, the failure is one sentence of ours, and the next create works.
+
+    At every single operation: SIGKILL, an I/O error, a disk that gets full or read-only (rows 1, 2, 5, 6, 7, 10).
     """
     done = subprocess.run(
         program("sweep", action, fault), capture_output=True, text=True, check=True, env=environment(tmp_path)
@@ -51,9 +52,8 @@ def test_every_operation_may_fail(action: str, fault: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("action", ACTIONS)
 def test_recovery_may_be_killed_too(action: str, tmp_path: Path) -> None:
     """A crash while an earlier crash is being settled changes nothing about what comes out."""
-    done = subprocess.run(
-        program("sweep", action, "kill", "second"), capture_output=True, text=True, check=True, env=environment(tmp_path)
-    )
+    command = program("sweep", action, "kill", "second")
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment(tmp_path))
     assert json.loads(done.stdout) == []
 
 

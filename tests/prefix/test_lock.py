@@ -78,7 +78,7 @@ def test_a_holder_is_named(kind: str, tmp_path: Path) -> None:
     assert f"process {pid} on {os.uname().nodename} (since 20" in caught.value.message
     assert "/envs/sft is busy" in caught.value.message
     assert len(said) == 1
-    assert said[0][0] < 1
+    assert said[0][0] < 3  # 0.2 s, and room for a busy machine
     assert f"waiting for process {pid}" in said[0][1]
 
 
@@ -94,7 +94,7 @@ def test_a_killed_holder_is_no_obstacle(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_strict_lock_without_proof_of_death_stays(tmp_path: Path) -> None:
-    """A claim whose holder did not sign, or signed on another host, is never broken; the message says how to clear it."""
+    """A claim that is signed on another host is never broken; the message says how to clear it."""
     with held(tmp_path / "lock", "soft"):
         pass
     signed = tmp_path / "lock.holder"
@@ -126,7 +126,7 @@ def test_junk_in_place_of_a_strict_lock_is_explained(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_locked_is_explained(tmp_path: Path) -> None:
     """The place of the lock is a file (row 25)."""
     (tmp_path / "a").touch()
-    with pytest.raises(PrefixError, match="cannot lock .*/a/lock"), FolderLock(tmp_path / "a" / "lock", what="it"):
+    with pytest.raises(PrefixError, match=r"cannot lock .*/a/lock"), FolderLock(tmp_path / "a" / "lock", what="it"):
         pass
 
 
@@ -147,7 +147,7 @@ def test_the_cache_lock_makes_its_folder(tmp_path: Path) -> None:
     """Runs that share a package cache take turns (row 23)."""
     with (
         cache_lock(tmp_path / "pkgs"),
-        pytest.raises(LockBusy, match="the package cache .*/pkgs is busy"),
+        pytest.raises(LockBusy, match=r"the package cache .*/pkgs is busy"),
         cache_lock(tmp_path / "pkgs", timeout=0),
     ):
         pass

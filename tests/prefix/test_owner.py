@@ -59,7 +59,9 @@ def test_another_container_cannot_be_judged() -> None:
     assert owners.is_alive(dataclasses.replace(here, boot_id=f"{boot}/pid:[1]")) is None
 
 
-@pytest.mark.parametrize("data", [None, [], {}, {"host": 1, "pid": 1, "started": 1, "boot_id": ""}, {"host": "h", "pid": "1"}])
+@pytest.mark.parametrize(
+    "data", [None, [], {}, {"host": 1, "pid": 1, "started": 1, "boot_id": ""}, {"host": "h", "pid": "1"}]
+)
 def test_junk_is_no_owner(data: object) -> None:
     """Whoever reads a marker gets one kind of error."""
     with pytest.raises(TypeError):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from conda_llmenv.errors import LockBusy, NotFoundError, PrefixError
-from conda_llmenv.prefix.lock import FolderLock
 from conda_llmenv.prefix.journal import Workplace
+from conda_llmenv.prefix.lock import FolderLock
 from conda_llmenv.prefix.removal import recover, remove
 from tests.prefix.scenario import NEW, OLD, judge, litter, make, registry
 from tests.prefix.test_transaction import leave_unfinished, other_host
@@ -49,7 +49,7 @@ def test_a_frozen_environment_is_neither_removed_nor_replaced(prefix: Path) -> N
     """The marker of CEP 22 counts, and its message is shown."""
     (prefix / "conda-meta/frozen").write_text(json.dumps({"message": "shared by the vision group"}))
     for action in (lambda: remove(prefix), lambda: make(prefix, NEW, replace=True)):
-        with pytest.raises(PrefixError, match="frozen .*: shared by the vision group"):
+        with pytest.raises(PrefixError, match=r"frozen .*: shared by the vision group"):
             action()
     (prefix / "conda-meta/frozen").write_text("")
     with pytest.raises(PrefixError, match="is frozen and is not removed"):
@@ -86,7 +86,7 @@ def test_the_active_environment_is_refused(prefix: Path) -> None:
 
 def test_one_in_use_by_a_transaction_is_refused(prefix: Path) -> None:
     """Somebody holds its lock."""
-    with FolderLock(Workplace(prefix).lock, what="x"), pytest.raises(LockBusy, match="did not finish within 0.2 s"):
+    with FolderLock(Workplace(prefix).lock, what="x"), pytest.raises(LockBusy, match=r"did not finish within 0\.2 s"):
         remove(prefix, lock_timeout=0.2)
     assert judge(prefix) == OLD
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,12 @@ def prefix(tmp_path: Path) -> Path:
     return tmp_path / "envs" / "env"
 
 
+def inside(prefix: Path, work: Callable[[], None]) -> None:
+    """Do ``work`` where an installation would be."""
+    with PrefixTransaction(prefix, replace=True):
+        work()
+
+
 def test_a_new_environment_is_complete(prefix: Path) -> None:
     """State, variables, history and registration are there, and nothing lies beside the prefix."""
     make(prefix, NEW)
@@ -44,7 +52,8 @@ def test_a_new_environment_is_complete(prefix: Path) -> None:
     assert state.owner is None
     assert registry(prefix).read_text() == f"{prefix}\n"
     history = (prefix / "conda-meta/history").read_text().splitlines()
-    assert history[1:] == ["# cmd: llmenv create", "+https://h.example/c/noarch::tiny-new-0", "# update specs: ['tiny']"]
+    package = "+https://h.example/c/noarch::tiny-new-0"
+    assert history[1:] == ["# cmd: llmenv create", package, "# update specs: ['tiny']"]
     assert litter(prefix) == []
 
 
@@ -141,12 +150,16 @@ def test_what_is_not_ours_is_never_touched(kind: str, prefix: Path) -> None:
 
 def test_read_only_folders_inside_are_no_obstacle(prefix: Path) -> None:
     """Some packages ship folders that even their owner may not write; they go too."""
-    with pytest.raises(LlmenvError, match="broke"), PrefixTransaction(prefix):
+
+    def link() -> None:
         (prefix / "share" / "x").mkdir(parents=True)
         (prefix / "share" / "x" / "file").touch()
         (prefix / "share" / "x").chmod(0o500)
         (prefix / "share").chmod(0o500)
         raise LlmenvError("broke")
+
+    with pytest.raises(LlmenvError, match="broke"):
+        inside(prefix, link)
     assert not prefix.exists()
 
 
@@ -154,9 +167,13 @@ def test_links_out_of_the_prefix_are_not_followed(prefix: Path, tmp_path: Path) 
     """Deleting a half-made environment deletes links, never what they point to."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "keep").touch()
-    with pytest.raises(LlmenvError, match="broke"), PrefixTransaction(prefix):
+
+    def link() -> None:
         (prefix / "data").symlink_to(tmp_path / "data")
         raise LlmenvError("broke")
+
+    with pytest.raises(LlmenvError, match="broke"):
+        inside(prefix, link)
     assert (tmp_path / "data" / "keep").exists()
 
 
@@ -238,10 +255,14 @@ def test_signals_take_everything_back(number: int, code: int, *, old: bool, pref
     if old:
         make(prefix, OLD)
     before = {signal.Signals(each): signal.getsignal(each) for each in (2, 15, 1)}
-    with pytest.raises(Interrupted) as caught, PrefixTransaction(prefix, replace=True):
+
+    def link() -> None:
         install(prefix, NEW)
         os.kill(os.getpid(), number)
         time.sleep(5)
+
+    with pytest.raises(Interrupted) as caught:
+        inside(prefix, link)
     assert caught.value.exit_code == code
     assert judge(prefix) == (OLD if old else "absent")
     assert litter(prefix) == []
@@ -280,19 +301,24 @@ with PrefixTransaction(Path(sys.argv[1]), replace=True) as transaction:
 
 def test_a_signal_during_the_last_step_waits_for_it(prefix: Path) -> None:
     """What is being committed is committed; the signal counts right after."""
-    with pytest.raises(KeyboardInterrupt), PrefixTransaction(prefix) as transaction:
-        install(prefix, NEW)
-        timer = _signal_when(lambda: (prefix / "conda-meta/state").exists())
-        transaction.commit(spec={"x": list(range(300_000))}, state=DONE, variables={"CONTENT": NEW})
-        timer.join()
+
+    def create() -> None:
+        with PrefixTransaction(prefix) as transaction:
+            install(prefix, NEW)
+            timer = _signal_when((prefix / "conda-meta/state").exists)
+            transaction.commit(spec={"x": list(range(300_000))}, state=DONE, variables={"CONTENT": NEW})
+            timer.join()
+
+    with pytest.raises(KeyboardInterrupt):
+        create()
     assert judge(prefix) == NEW
 
 
-def _signal_when(ready: object) -> threading.Thread:
+def _signal_when(ready: Callable[[], bool]) -> threading.Thread:
     """Send SIGINT from another thread once ``ready`` says so."""
 
     def watch() -> None:
-        while not ready():  # type: ignore[operator]  # a plain callable of the test above
+        while not ready():
             time.sleep(0.0001)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -339,7 +365,7 @@ def dead() -> Owner:
 def test_work_of_another_host_is_left_alone(prefix: Path) -> None:
     """Its owner may be alive; the message says what to do if it is not (row 27)."""
     leave_unfinished(prefix, other_host())
-    for attempt in (lambda: make(prefix, NEW, replace=True), lambda: recover(prefix)):
+    for attempt in (partial(make, prefix, NEW, replace=True), partial(recover, prefix)):
         with pytest.raises(LockBusy, match=r"process \d+ on another-host.example") as caught:
             attempt()
         assert "llmenv remove --force" in caught.value.hint
