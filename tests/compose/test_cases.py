@@ -249,3 +249,21 @@ def test_torch_from_both_sides_needs_an_owner() -> None:
     by_conda = merged(conda, pip, "llmenv: {owner: {pytorch: conda}}")
     assert set(texts_of(by_conda)) == {"pytorch", "pytorch-gpu", "pip"}
     assert by_conda.pip.requirements == ()
+
+
+def test_an_old_toolkit_beside_a_new_card_composes_with_its_line() -> None:
+    """RosettaCommons/RFdiffusion: what the check of card against CUDA needs is there, as written and where."""
+    spec = merged("channels: [defaults]\ndependencies:\n  - cudatoolkit=11.1\n  - dgl-cuda11.1\n  - pytorch=1.9\n")
+    toolkit = spec.spec("cudatoolkit")
+    assert toolkit is not None
+    assert (toolkit.texts, str(toolkit.parts[0].origin)) == (("cudatoolkit 11.1.*",), "a.yml:3")
+    assert texts_of(spec)["dgl-cuda11.1"] == ("dgl-cuda11.1",)
+
+
+def test_every_channel_knows_the_lines_that_list_it() -> None:
+    """CrisHY1995/headnerf#22, tuna/issues#2219: a mirror that is gone is reported with the file that brought it."""
+    spec = merged("channels:\n- https://mirror/pkgs/main\n", "channels:\n- x/label/y\n- https://mirror/pkgs/main/\n")
+    assert [(one.name, [str(origin) for origin in one.origins]) for one in spec.channels] == [
+        ("x/label/y", ["b.yml:2"]),
+        ("https://mirror/pkgs/main", ["a.yml:2", "b.yml:3"]),
+    ]
