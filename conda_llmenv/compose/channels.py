@@ -78,7 +78,8 @@ def _contradictions(lists: list[tuple[Sourced, ...]], left: list[list[str]]) -> 
 
 
 def _contradiction(circle: list[str], before: Mapping[tuple[str, str], Origin]) -> Conflict:
-    steps = list(zip(circle, [*circle[1:], circle[0]], strict=True))
+    written = list(before)
+    steps = sorted(zip(circle, [*circle[1:], circle[0]], strict=True), key=written.index)
     reason = ", and ".join(f"{first} before {second}" for first, second in steps)
     sides = tuple((f"{first}, then {second}", before[first, second]) for first, second in steps)
     return Conflict("channels", sides, reason, hint="give both files the same order of these channels")

@@ -66,7 +66,7 @@ def _hint(conflicts: list[Conflict]) -> str:
     hints: dict[str, None] = {}
     for conflict in conflicts:
         last = conflict.sides[-1][1]
-        if conflict.package and last.layer is not conflict.sides[0][1].layer:
+        if conflict.package and last.file != conflict.sides[0][1].file:
             file = "llmenv.yml" if last.layer is Layer.COMMAND_LINE and last.line is None else last.file
             replaced.setdefault(file, []).append(conflict.package)
         elif conflict.hint:

@@ -192,7 +192,7 @@ def test_channel_order_is_kept_from_whichever_file_comes_first() -> None:
     with pytest.raises(ConflictError) as caught:
         merged(*lists, "channels:\n- conda-forge\n- nvidia\n")
     shown = report(caught.value)
-    assert "conda-forge before nvidia, and nvidia before conda-forge" in shown
+    assert "nvidia before conda-forge, and conda-forge before nvidia" in shown
     assert "b.yml:1" in shown
     assert "d.yml:2" in shown
 
