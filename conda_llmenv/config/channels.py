@@ -148,13 +148,15 @@ def _credentialed(config: CondaConfig) -> Iterator[tuple[str, Origin]]:
 
 
 def _item_url(item: Sourced, config: CondaConfig) -> str:
-    """Return the address of an item of a multichannel: a URL, a path, or a name below the alias."""
+    """Return the address of an item of a multichannel: a URL, a path, or a name below the alias.
+
+    conda does not look at ``custom_channels`` here either.
+    """
     if _SCHEME.match(item.value):
         return _from_url(item.value, config).url
     if _PATH.match(item.value):
         return _path_url(item.value)
-    custom = _custom(item.value.strip("/"), config)
-    return custom.url if custom else _join(config.channel_alias.value, item.value.strip("/"))
+    return _join(config.channel_alias.value, item.value.strip("/"))
 
 
 def _base_url(base: Sourced, config: CondaConfig) -> str:

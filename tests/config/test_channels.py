@@ -54,7 +54,7 @@ def urls(config: CondaConfig, *names: str, nodefaults: bool = True) -> list[str]
             "lab",
             [
                 "https://mirror.example/conda/conda-forge",
-                "https://user:s3cr3t@private.example/base/private/x",
+                "https://mirror.example/conda/private/x",
                 "https://elsewhere.example/y",
             ],
         ),
