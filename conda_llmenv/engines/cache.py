@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from conda_llmenv.engines.errors import TAMPERED
 from conda_llmenv.errors import InstallFailed, NoSpace
 from conda_llmenv.model import Record
-
-TAMPERED = "nothing of it was kept; if trying again does not help, tell the channel: it may have been tampered with"
 
 _PIECE = 1 << 20
 _PATIENCE = 1.0

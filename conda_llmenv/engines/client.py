@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import rattler
@@ -28,6 +28,16 @@ def open_client(options: ClientOptions, credentials: Credentials) -> Iterator[ra
     finally:
         if memory is not None:
             memory.close()
+
+
+@contextlib.contextmanager
+def channel_client(options: ClientOptions, bases: Sequence[str]) -> Iterator[rattler.Client | None]:
+    """Open a client for channel URLs; none is needed where all of them are folders."""
+    if all(base.startswith("file:") for base in bases):
+        yield None
+        return
+    with open_client(options, Credentials.of(bases)) as client:
+        yield client
 
 
 def closed_client() -> rattler.Client:

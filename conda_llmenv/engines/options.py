@@ -16,7 +16,11 @@ class NetworkSettings(Protocol):
 
     @property
     def proxy_servers(self) -> Mapping[str, str]:
-        """Scheme (``http``, ``https``) → proxy URL."""
+        """Scheme (``http``, ``https``) → proxy URL; keys that name a host as well are left out, for want of a way."""
+
+    @property
+    def remote_max_retries(self) -> int:
+        """How often a request is tried again after a transient error."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rattler import InstallerReporter
 
-from conda_llmenv.model import Record
+from conda_llmenv.model import InstallRequest, Record
 from conda_llmenv.ports import Reporter
 
 IDLE_SECONDS = 1.0
@@ -27,15 +27,16 @@ class InstallProgress(InstallerReporter):
     taken back.
 
     Args:
-        records: what is being installed.
-        fetched: those of them that have to be downloaded.
+        request: what is being installed.
+        fetched: those of its records that have to be downloaded.
         reporter: who is told.
     """
 
-    def __init__(self, records: Sequence[Record], fetched: Sequence[Record], reporter: Reporter) -> None:
+    def __init__(self, request: InstallRequest, fetched: Sequence[Record], reporter: Reporter) -> None:
         self._reporter = reporter
+        self._on_linked = request.on_linked
         self._lock = threading.Lock()
-        self._records = {record.name: record for record in records}
+        self._records = {record.name: record for record in request.records}
         self._to_download = sum(record.size or 0 for record in fetched) or None
         self._bytes: dict[int, int] = {}
         self._linking: dict[int, str] = {}
@@ -79,9 +80,11 @@ class InstallProgress(InstallerReporter):
     def on_link_complete(self, index: int) -> None:
         """One more package is in the prefix."""
         with self._lock:
-            self._linking.pop(index, None)
+            name = self._linking.pop(index, None)
             self._linked += 1
             self._reporter.advance("link", self._linked, len(self._records))
+        if name is not None and self._on_linked is not None:
+            self._on_linked(name)
 
     def settle(self, prefix: Path) -> None:
         """Wait until no thread links into the prefix any more; each writes its record last."""

@@ -77,4 +77,8 @@ def choose(name: str = "auto", settings: NetworkSettings | None = None) -> Choic
 def _options(settings: NetworkSettings | None) -> ClientOptions:
     if settings is None:
         return ClientOptions()
-    return ClientOptions(ssl_verify=settings.ssl_verify, proxy_servers=dict(settings.proxy_servers))
+    return ClientOptions(
+        ssl_verify=settings.ssl_verify,
+        proxy_servers=dict(settings.proxy_servers),
+        max_retries=settings.remote_max_retries,
+    )

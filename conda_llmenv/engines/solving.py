@@ -1,0 +1,103 @@
+"""One solve with the library: the request as its arguments, and conda's meaning where its own differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import rattler
+from rattler.exceptions import GatewayError
+
+from conda_llmenv.engines import compat, convert
+from conda_llmenv.engines.credentials import without_secrets
+from conda_llmenv.errors import InputError
+from conda_llmenv.model import Channel, SolveRequest
+from conda_llmenv.redact import strip
+
+PRIORITIES = {
+    "strict": rattler.ChannelPriority.Strict,
+    "flexible": rattler.ChannelPriority.Flexible,
+    "disabled": rattler.ChannelPriority.Disabled,
+}
+"""conda's words for channel priority."""
+
+
+async def solve(request: SolveRequest, client: rattler.Client | None) -> list[rattler.RepoDataRecord]:
+    """Return the chosen records, with sharded repodata where a channel has it.
+
+    Some mirrors answer 403 for a file they do not have; they are asked again for the plain one.
+    """
+    try:
+        return await _solve_with(request, client, sharded=True)
+    except GatewayError as error:
+        if "repodata_shards" not in str(error) or "HTTP status" not in str(error):
+            raise
+        return await _solve_with(request, client, sharded=False)
+
+
+async def _solve_with(
+    request: SolveRequest, client: rattler.Client | None, *, sharded: bool
+) -> list[rattler.RepoDataRecord]:
+    """Solve, and once more where strict channel priority was passed over.
+
+    The library leaves out records that no spec of their name matches before it ranks channels: a version that only a
+    later channel has would be taken from there. To conda the first channel with the name hides the others, and that is
+    what protects from a higher version planted on a public channel. Asking for the bare name as well brings all records
+    back; it is done only where it changes the answer, since it also brings what those records depend on.
+    """
+    question = _question(request, client, sharded=sharded)
+    found = await rattler.solve(**question)
+    if request.channel_priority == "strict" and (names := await _passed_over(found, question)):
+        question["specs"] += [rattler.MatchSpec(name) for name in names]
+        found = await rattler.solve(**question)
+    return found
+
+
+def _question(request: SolveRequest, client: rattler.Client | None, *, sharded: bool) -> dict[str, Any]:
+    """Return the request as the library's arguments, without secrets."""
+    channels = [Channel(channel.name, strip(channel.url)) for channel in request.channels]
+    config = rattler.SourceConfig(
+        sharded_enabled=sharded,
+        bz2_enabled=False,
+        cache_action="force-cache-only" if request.offline else "cache-or-fetch",
+    )
+    return {
+        "sources": [rattler.Channel(channel.url) for channel in channels],
+        "specs": [convert.to_spec(strip(text), channels) for text in request.specs],
+        "gateway": rattler.Gateway(cache_dir=request.repodata_cache, default_config=config, client=client),
+        "platforms": [compat.subdir(name) for name in request.subdirs],
+        "locked_packages": convert.from_records([without_secrets(record) for record in request.locked]),
+        "virtual_packages": [convert.to_virtual(package) for package in request.virtual_packages],
+        "channel_priority": _priority(request.channel_priority),
+        "exclude_newer": convert.to_cutoff(request.exclude_newer),
+        "constraints": [convert.to_spec(strip(text), channels) for text in request.constraints],
+        "channel_relations": "disabled",
+        "add_pip_as_python_dependency": False,
+        **compat.cutoff_options(),
+    }
+
+
+async def _passed_over(found: Iterable[rattler.RepoDataRecord], question: dict[str, Any]) -> list[str]:
+    """Return the requested packages that an earlier channel has too, in versions that do not match."""
+    asked = {spec.name.normalized for spec in question["specs"] if spec.channel is None}
+    order = [source.base_url for source in question["sources"]]
+    names = []
+    for record in found:
+        name = record.name.normalized
+        earlier = question["sources"][: order.index(record.channel)] if record.channel in order else []
+        if name in asked and earlier and await _has(name, earlier, question):
+            names.append(name)
+    return names
+
+
+async def _has(name: str, channels: Sequence[rattler.Channel], question: dict[str, Any]) -> bool:
+    lists = await question["gateway"].query(
+        channels, question["platforms"], [rattler.MatchSpec(name)], recursive=False, channel_relations="disabled"
+    )
+    return any(lists)
+
+
+def _priority(word: str) -> rattler.ChannelPriority:
+    if word not in PRIORITIES:
+        raise InputError(f"channel priority {word!r} is unknown", hint=f"use one of {', '.join(PRIORITIES)}")
+    return PRIORITIES[word]
