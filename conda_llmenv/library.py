@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.errors import NotFoundError
 from conda_llmenv.model import Kind, Layer, Source
@@ -21,8 +22,7 @@ READ_LIMIT = 1024 * 1024 + 1
 _LAYERS = {Kind.FRAGMENT: Layer.BASE, Kind.RECIPE: Layer.RECIPE, Kind.TIER: Layer.TIER}
 
 
-@dataclass(frozen=True)
-class _Root:
+class _Root(Struct, frozen=True):
     """A folder that holds ``envs`` and ``recipes``, and how its files are shown."""
 
     envs: Path
@@ -76,7 +76,7 @@ class FileLibrary:
             return None
         source = self._source(found[0], f"./{found[0].name}", Kind.PROJECT, Layer.PROJECT)
         shadows = tuple(f"./{path.name}" for path in found[1:])
-        return Source(**{**vars(source), "shadows": shadows})
+        return replace(source, shadows=shadows)
 
     def names(self, kind: str) -> tuple[str, ...]:
         """Return the known names of a kind (``fragment``, ``tier``, ``recipe``), sorted."""
@@ -122,7 +122,7 @@ class FileLibrary:
             return None
         (path, display), *others = found
         shadows = tuple(shown for _path, shown in others)
-        return Source(**{**vars(self._source(path, display, kind, _LAYERS[kind])), "shadows": shadows})
+        return replace(self._source(path, display, kind, _LAYERS[kind]), shadows=shadows)
 
     def _files(self, name: str, kind: Kind) -> Iterator[tuple[Path, str]]:
         """Yield the files of a name with their display paths, nearest first; one file is never its own shadow."""

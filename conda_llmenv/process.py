@@ -9,9 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 KEPT_LINES = 20_000
 """Lines of each stream kept in memory; older ones are dropped so a chatty build cannot exhaust it."""
@@ -24,8 +25,7 @@ _running: set[subprocess.Popen[str]] = set()
 """Programs started by :func:`run` that have not ended, of every thread."""
 
 
-@dataclass(frozen=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """How a program ended; ``returncode`` is negative for a signal, as in :mod:`subprocess`."""
 
     argv: tuple[str, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,8 +12,7 @@ from conda_llmenv.cli.options import LayerOptions, json_option, layer_options
 EVERYTHING = "*"
 
 
-@dataclass(frozen=True)
-class ComposeOptions(LayerOptions):
+class ComposeOptions(LayerOptions, frozen=True):
     """The options of ``compose``, typed."""
 
     package: str | None

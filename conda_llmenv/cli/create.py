@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from conda_llmenv.pipeline.tools import Tools
 
 
-@dataclass(frozen=True)
-class CreateOptions(LayerOptions):
+class CreateOptions(LayerOptions, frozen=True):
     """The options of ``create``, typed."""
 
     name: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -81,6 +82,7 @@ def script() -> NoReturn:
     The interpreter's slow way out is skipped once rattler is loaded: its worker threads may still be letting go of
     Python objects, and one that does so while the interpreter is taken down aborts a process that has done its work.
     """
+    gc.disable()  # a run ends before collecting would pay, and start-up allocates a lot
     code = main()
     if "rattler" in sys.modules:
         sys.stdout.flush()

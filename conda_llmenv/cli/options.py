@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from conda_llmenv.compose import ComposeRequest
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class LayerOptions:
+class LayerOptions(Struct, frozen=True):
     """Which layers to stack, as the options of :func:`layer_options` name them."""
 
     specs: tuple[str, ...]

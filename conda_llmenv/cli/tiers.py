@@ -98,9 +98,10 @@ def say_host(facts: HostFacts) -> None:
 
 def host_json(facts: HostFacts) -> dict[str, Any]:
     """Return the facts of a machine as they stand in a payload."""
-    import dataclasses
+    from msgspec import to_builtins
 
-    return dataclasses.asdict(facts)
+    facts_json: dict[str, Any] = to_builtins(facts)
+    return facts_json
 
 
 def tier_json(tier: Fragment) -> dict[str, Any]:

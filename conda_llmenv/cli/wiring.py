@@ -120,9 +120,7 @@ def _tables() -> Tables:
     try:
         override = json.loads(path.read_bytes())
     except ValueError as error:
-        raise FileFormatError(
-            f"{path}: not JSON: {error}", hint="correct it or remove it"
-        ) from error
+        raise FileFormatError(f"{path}: not JSON: {error}", hint="correct it or remove it") from error
     return load_tables(override)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conda_llmenv.compose.matchspec import parse_spec
 from conda_llmenv.compose.ownership import name_table
@@ -21,8 +22,7 @@ SOLVED_BUILDS = 3
 _SOLVED_BUILD = re.compile(r"(.*_)?(py\d+)?h[0-9a-f]{7,8}_\d+(_\w+)?|py\d+_\d+|py\d\.\d+_.+_\d+|\d+")
 
 
-@dataclass(frozen=True)
-class Composed:
+class Composed(Struct, frozen=True):
     """What the advice looks at."""
 
     fragments: Sequence[Fragment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from conda_llmenv.compose.reader import read_fragment
 from conda_llmenv.compose.stack import named

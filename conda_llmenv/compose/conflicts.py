@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conda_llmenv.errors import ConflictError
 from conda_llmenv.model import Layer, Origin
@@ -13,8 +14,7 @@ SHOWN = 20
 """Lines shown of one contradiction; what many files repeat is summed up."""
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """One contradiction.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.matchspec import parse_spec
@@ -17,8 +17,7 @@ from conda_llmenv.redact import mask
 PAYLOAD_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Why one value is as it is.
 
     Attributes:

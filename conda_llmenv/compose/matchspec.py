@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from conda_llmenv.compose.problems import Unreadable
 
@@ -16,8 +17,7 @@ _EXPERIMENTAL = re.compile(r"""\[.*\b(extras|when|flags)\s*=""")
 _VERSION_LIKE = re.compile(r"[\d.]+")
 
 
-@dataclass(frozen=True)
-class ParsedSpec:
+class ParsedSpec(Struct, frozen=True):
     """One MatchSpec taken apart.
 
     Attributes:

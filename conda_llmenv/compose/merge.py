@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from conda_llmenv.compose.advice import Composed, advise, unused_takeovers
 from conda_llmenv.compose.channels import merge_channels, nodefaults_origin

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import (
     InvalidSdistFilename,
@@ -57,23 +57,20 @@ _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _PATH_EXTRAS = re.compile(r"(?P<path>.*?)(?P<extras>\[[^\]]*\])?\Z")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """A file-wide option, canonical long name first."""
 
     tokens: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Include:
+class Include(Struct, frozen=True):
     """``-r FILE`` or ``-c FILE``."""
 
     option: str
     target: str
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """One requirement, not yet placed in a file.
 
     ``location`` is the local path as written, for PATH and EDITABLE lines and ``file:`` URLs.

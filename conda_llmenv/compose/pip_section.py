@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.conflicts import Conflict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.model import Origin
@@ -29,8 +29,7 @@ class Unreadable(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One mistake: where it is, what is wrong and what to do."""
 
     origin: Origin

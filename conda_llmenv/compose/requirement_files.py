@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from conda_llmenv.compose.encoding import decode
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line, split_comment
 from conda_llmenv.compose.problems import Unreadable
@@ -20,8 +22,7 @@ MAX_INCLUDES = 100
 """Most requirements files one fragment may pull in."""
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a line stands: its origin, the folder its paths start from, and the files that led here."""
 
     origin: Origin

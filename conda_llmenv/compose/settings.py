@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.reading import Reading, did_you_mean, is_null
@@ -30,8 +30,7 @@ _VIRTUAL = re.compile(r"__[a-z0-9_]+")
 _SETTING = re.compile(r"[a-z][a-z0-9_]*")
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key of the ``llmenv:`` mapping: how its value is read, and where it may stand."""
 
     read: Callable[[Reading, Node, str], Any]

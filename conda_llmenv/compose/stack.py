@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.compose.channels import TYPED
 from conda_llmenv.compose.matchspec import parse_spec
@@ -22,8 +25,7 @@ from conda_llmenv.redact import mask
 BASE = "base"
 
 
-@dataclass(frozen=True)
-class ComposeRequest:
+class ComposeRequest(Struct, frozen=True):
     """Which layers to stack.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from conda_llmenv.config.settings import CondaConfig
 from conda_llmenv.errors import InputError
@@ -30,8 +31,7 @@ _TOKEN = re.compile(r"/t/(?P<token>[A-Za-z0-9-]+)(?=/|\Z)")
 _NAME = re.compile(r"[^\s<>\"'`$\\^{|}?#\[\]*:,;!=@%]+")
 
 
-@dataclass(frozen=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """One address of a channel, and the rule and place that made it so."""
 
     url: str

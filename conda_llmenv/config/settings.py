@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import Notice, Origin, Sourced
@@ -17,8 +18,7 @@ DEFAULT_CHANNELS = ("https://repo.anaconda.com/pkgs/main", "https://repo.anacond
 BUILT_IN = Origin("conda's own default")
 
 
-@dataclass(frozen=True)
-class CondaConfig:
+class CondaConfig(Struct, frozen=True):
     """A merged configuration; names are conda's.
 
     Attributes:
@@ -44,27 +44,27 @@ class CondaConfig:
 
     channels: tuple[Sourced, ...] = ()
     default_channels: tuple[Sourced, ...] = tuple(Sourced(url, BUILT_IN) for url in DEFAULT_CHANNELS)
-    channel_alias: Sourced = field(default=Sourced(DEFAULT_ALIAS, BUILT_IN))
-    custom_channels: Mapping[str, Sourced] = field(default_factory=dict)
-    custom_multichannels: Mapping[str, tuple[Sourced, ...]] = field(default_factory=dict)
+    channel_alias: Sourced = Sourced(DEFAULT_ALIAS, BUILT_IN)
+    custom_channels: Mapping[str, Sourced] = {}
+    custom_multichannels: Mapping[str, tuple[Sourced, ...]] = {}
     allowlist_channels: tuple[Sourced, ...] = ()
     denylist_channels: tuple[Sourced, ...] = ()
     channel_priority: str | None = None
     offline: bool = False
     register_envs: bool = True
     ssl_verify: bool | str = True
-    proxy_servers: Mapping[str, str] = field(default_factory=dict)
+    proxy_servers: Mapping[str, str] = {}
     client_ssl_cert: str | None = None
     client_ssl_cert_key: str | None = None
     remote_connect_timeout_secs: float = 9.15
     remote_read_timeout_secs: float = 60.0
     remote_max_retries: int = 3
-    override_virtual_packages: Mapping[str, str] = field(default_factory=dict)
+    override_virtual_packages: Mapping[str, str] = {}
     envs_dirs: tuple[Path, ...] = ()
     pkgs_dirs: tuple[Path, ...] = ()
     root_prefix: Path | None = None
     files: tuple[Path, ...] = ()
-    sources: Mapping[str, Origin] = field(default_factory=dict)
+    sources: Mapping[str, Origin] = {}
     notices: tuple[Notice, ...] = ()
 
     def package_cache(self) -> Path:

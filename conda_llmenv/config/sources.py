@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.compose.encoding import decode
 from conda_llmenv.compose.problems import Problems, Unreadable
@@ -48,8 +49,7 @@ _FLAG = re.compile(r"(?:^|\s)#\s*!(final|top|bottom)\s*$")
 _NO_CONTENT = re.compile(r"(?m)^\s*(?:#.*|---\s*|\.\.\.\s*)?$")
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Struct, frozen=True):
     """The folders that the search path starts from; None leaves out what starts there."""
 
     home: Path

@@ -19,10 +19,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from conda_llmenv.engines.errors import TAMPERED
 from conda_llmenv.errors import InstallFailed, NoSpace
@@ -34,8 +35,7 @@ _SWEEPS = 5
 _LEFTOVER = re.compile(r"\..+-.+-.+\w{6}")
 
 
-@dataclass(frozen=True)
-class PackageCache:
+class PackageCache(Struct, frozen=True):
     """One folder of extracted packages."""
 
     folder: Path

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.model import Record
 from conda_llmenv.redact import strip
 
 
-@dataclass(frozen=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """What it takes to reach some channels.
 
     Attributes:

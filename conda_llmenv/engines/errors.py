@@ -6,9 +6,9 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from rattler.exceptions import (
     GatewayError,
     InstallerError,
@@ -33,8 +33,7 @@ ANACONDA = "https://conda.anaconda.org"
 """The host that carries labels."""
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A failure of the library as text.
 
     Attributes:
@@ -170,8 +169,7 @@ def _label_start(url: str) -> int:
     return url.rindex("/", 0, url.index("/label/")) + 1
 
 
-@dataclass(frozen=True)
-class _ChannelRule:
+class _ChannelRule(Struct, frozen=True):
     pattern: re.Pattern[str]
     why: str
     hint: str

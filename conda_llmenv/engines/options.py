@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class NetworkSettings(Protocol):
@@ -23,8 +24,7 @@ class NetworkSettings(Protocol):
         """How often a request is tried again after a transient error."""
 
 
-@dataclass(frozen=True)
-class ClientOptions:
+class ClientOptions(Struct, frozen=True):
     """How to reach channels.
 
     Attributes:
@@ -35,6 +35,6 @@ class ClientOptions:
     """
 
     ssl_verify: bool | str = True
-    proxy_servers: Mapping[str, str] = field(default_factory=dict)
+    proxy_servers: Mapping[str, str] = {}
     max_retries: int = 3
     downloads: int = 8

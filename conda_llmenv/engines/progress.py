@@ -34,7 +34,6 @@ class InstallProgress(InstallerReporter):
 
     def __init__(self, request: InstallRequest, fetched: Sequence[Record], reporter: Reporter) -> None:
         self._reporter = reporter
-        self._on_linked = request.on_linked
         self._lock = threading.Lock()
         self._records = {record.name: record for record in request.records}
         self._to_download = sum(record.size or 0 for record in fetched) or None
@@ -80,11 +79,9 @@ class InstallProgress(InstallerReporter):
     def on_link_complete(self, index: int) -> None:
         """One more package is in the prefix."""
         with self._lock:
-            name = self._linking.pop(index, None)
+            self._linking.pop(index, None)
             self._linked += 1
             self._reporter.advance("link", self._linked, len(self._records))
-        if name is not None and self._on_linked is not None:
-            self._on_linked(name)
 
     def settle(self, prefix: Path) -> None:
         """Wait until no thread links into the prefix any more; each writes its record last."""

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conda_llmenv.engines.options import ClientOptions, NetworkSettings
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import Engine
 
 
-@dataclass(frozen=True)
-class Availability:
+class Availability(Struct, frozen=True):
     """Whether an engine can run here, and the sentence that says why (not)."""
 
     usable: bool
     reason: str
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """An engine and the sentence that says why it is this one."""
 
     engine: Engine
     reason: str
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One row of the table of engines."""
 
     construct: Callable[[ClientOptions], Engine]

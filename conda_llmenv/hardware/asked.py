@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.version import Version
 
 from conda_llmenv.hardware.builds import BuildKind, cuda_in, glob_kind
@@ -16,8 +16,7 @@ UPDATES = 10
 """Third numbers tried for a CUDA minor: no release had more updates."""
 
 
-@dataclass(frozen=True)
-class CudaAsk:
+class CudaAsk(Struct, frozen=True):
     """One spec that limits CUDA.
 
     Attributes:
@@ -90,8 +89,7 @@ def match_spec(text: str) -> ParsedSpec:
     )
 
 
-@dataclass(frozen=True)
-class ParsedSpec:
+class ParsedSpec(Struct, frozen=True):
     """The parts of a MatchSpec that matter here."""
 
     version: str | None

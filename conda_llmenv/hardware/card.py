@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk
@@ -23,8 +23,7 @@ _BOARDS = frozenset({(8, 7), (10, 1)})
 """Capabilities of boards whose machine code is their own: neither runs desktop code nor the other way round."""
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(Struct, frozen=True):
     """Whether a build has code for a card: ``by`` is the entry of its list that serves it."""
 
     status: Status

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk, cuda_asks, match_spec
@@ -17,8 +17,7 @@ PATCHES = 5
 """Third numbers of torch releases tried: no series had more."""
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """Whether a driver runs a CUDA, with the driver versions that decide.
 
     Attributes:
@@ -33,8 +32,7 @@ class Fit:
     full: Version | None = None
 
 
-@dataclass(frozen=True)
-class ChosenCuda:
+class ChosenCuda(Struct, frozen=True):
     """The CUDA a solver chose: ``words`` name the record that tells, ``origins`` the lines that asked for it."""
 
     cuda: Version

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk, cuda_asks, match_spec, origins_of, requested
@@ -25,16 +25,14 @@ LEGACY = ("cudatoolkit", "cudatoolkit-dev", "cuda-version")
 """Specs that mean CUDA elsewhere but not to ``pytorch-cuda``."""
 
 
-@dataclass(frozen=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """The reason in a sentence or two, and the edits that work, all of them together."""
 
     why: str
     changes: tuple[Change, ...] = ()
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """The record a solver chose for a framework, with what led to it."""
 
     record: Record

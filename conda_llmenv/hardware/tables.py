@@ -7,9 +7,9 @@ import json
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from packaging.version import InvalidVersion, Version
 
 from conda_llmenv.errors import InputError
@@ -21,8 +21,7 @@ STEMS = ("cuda", "gpus", "torch", "frameworks", "legacy")
 """The table files, one idea each; an override file has the same names as its top-level keys."""
 
 
-@dataclass(frozen=True)
-class TorchRelease:
+class TorchRelease(Struct, frozen=True):
     """One minor release of torch.
 
     Attributes:
@@ -46,8 +45,7 @@ class TorchRelease:
     torchaudio: Version | None
 
 
-@dataclass(frozen=True)
-class ArchList:
+class ArchList(Struct, frozen=True):
     """The compute capabilities that PyTorch's wheels for one CUDA hold code for, over a half-open range of torch."""
 
     cuda: str
@@ -56,8 +54,7 @@ class ArchList:
     archs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Framework:
+class Framework(Struct, frozen=True):
     """A package with CPU and CUDA builds; ``cpu`` and ``cuda`` choose one by name, ``follows`` take its kind."""
 
     name: str
@@ -66,8 +63,7 @@ class Framework:
     follows: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Accelerator:
+class Accelerator(Struct, frozen=True):
     """A compiled library with needs of its own; ``since`` is the release the needs are known from."""
 
     name: str
@@ -78,8 +74,7 @@ class Accelerator:
     instead: str
 
 
-@dataclass(frozen=True)
-class CudaPackage:
+class CudaPackage(Struct, frozen=True):
     """A conda package whose version is a CUDA version, with what limits it."""
 
     name: str
@@ -88,8 +83,7 @@ class CudaPackage:
     successor: str | None
 
 
-@dataclass(frozen=True)
-class Tables:
+class Tables(Struct, frozen=True):
     """All tables, read. ``as_of`` is the date they describe."""
 
     as_of: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.version import Version
 
 from conda_llmenv.hardware.tables import Capability, Tables
@@ -20,8 +20,7 @@ from conda_llmenv.hardware.versions import parse
 from conda_llmenv.model import EnvSpec, Gpu, HostFacts, Origin, VirtualPackage
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """What the plan is judged against.
 
     Attributes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
@@ -29,8 +29,7 @@ _INDEX_OPTIONS = frozenset({"--index-url", "-i", "--extra-index-url", "--find-li
 _PYPI = re.compile(r"https?://(pypi\.org|pypi\.python\.org)(/|$)")
 
 
-@dataclass(frozen=True)
-class Wheel:
+class Wheel(Struct, frozen=True):
     """One torch wheel.
 
     Attributes:

@@ -7,8 +7,9 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conda_llmenv.host.nvidia_smi import QUERY, Reading, parse_csv, parse_xml
 from conda_llmenv.host.system import RECORDED, is_live, read_text

@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from xml.etree import ElementTree as ET
+
+from msgspec import Struct
 
 from conda_llmenv.model import Gpu
 
@@ -42,8 +43,7 @@ _FAILURES = (
 """What nvidia-smi prints instead of cards, and what that means."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What nvidia-smi said; ``cuda`` is only in the XML."""
 
     gpus: tuple[Gpu, ...] = ()

@@ -6,9 +6,10 @@ import json
 import os
 import platform
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 RECORDED = "run/llmenv"
 """Folder, below a fake root, of what has no file on a real machine."""
@@ -33,8 +34,7 @@ _SUBDIRS = {
 }
 
 
-@dataclass(frozen=True)
-class SystemFacts:
+class SystemFacts(Struct, frozen=True):
     """What the operating system says; sizes in bytes, memory in MiB, -1 for an unlimited limit."""
 
     subdir: str

@@ -1,4 +1,4 @@
-"""The data every layer speaks: frozen dataclasses without behaviour that touches disk, network or clock."""
+"""The data every layer speaks: frozen structs without behaviour that touches disk, network or clock."""
 
 from __future__ import annotations
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from conda_llmenv.model.fragments import Fragment, PipOption, PipRequirement, Variable
 from conda_llmenv.model.provenance import Origin, Sourced
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Something a person should know that does not stop the work."""
 
     code: str
@@ -20,16 +20,14 @@ class Notice:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class MergedChannel:
+class MergedChannel(Struct, frozen=True):
     """A channel of the merged order with every fragment that lists it."""
 
     name: str
     origins: tuple[Origin, ...]
 
 
-@dataclass(frozen=True)
-class MergedSpec:
+class MergedSpec(Struct, frozen=True):
     """One conda package after merging.
 
     Attributes:
@@ -48,8 +46,7 @@ class MergedSpec:
     taken_over: Origin | None = None
 
 
-@dataclass(frozen=True)
-class MergedVariable:
+class MergedVariable(Struct, frozen=True):
     """A variable after merging: the last layer's value, and the earlier ones it overrides."""
 
     name: str
@@ -59,8 +56,7 @@ class MergedVariable:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class PipSection:
+class PipSection(Struct, frozen=True):
     """The merged pip section: options once, at the top and in order; then requirements in order.
 
     ``requirements`` has one entry per distribution for NAMED ones (specifiers intersected, extras united), with the
@@ -77,8 +73,7 @@ class PipSection:
         return bool(self.requirements)
 
 
-@dataclass(frozen=True)
-class EnvSpec:
+class EnvSpec(Struct, frozen=True):
     """Everything the layers asked for, merged.
 
     Attributes:
@@ -103,8 +98,8 @@ class EnvSpec:
     recipe: Fragment | None = None
     layers: tuple[Fragment, ...] = ()
     driver: Sourced | None = None
-    verify: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    verify: Mapping[str, Any] = {}
+    defaults: Mapping[str, Any] = {}
     includes: tuple[tuple[str, str], ...] = ()
     notices: tuple[Notice, ...] = ()
 

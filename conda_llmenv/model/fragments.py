@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conda_llmenv.model.provenance import Layer, Origin, Sourced
 
@@ -20,8 +21,7 @@ class Kind(enum.Enum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """One file's bytes with its place in the stack; the input of the pure readers.
 
     Attributes:
@@ -55,8 +55,7 @@ class PipKind(enum.Enum):
     EDITABLE = "editable"
 
 
-@dataclass(frozen=True)
-class PipRequirement:
+class PipRequirement(Struct, frozen=True):
     """One requirement of a pip section.
 
     Attributes:
@@ -81,8 +80,7 @@ class PipRequirement:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class PipOption:
+class PipOption(Struct, frozen=True):
     """One file-wide pip option, such as ``("--extra-index-url", "https://…")``; flags have one element."""
 
     tokens: tuple[str, ...]
@@ -94,8 +92,7 @@ class PipOption:
         return " ".join(self.tokens)
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """An environment variable a fragment sets; None as value unsets what an earlier layer set."""
 
     name: str
@@ -104,8 +101,7 @@ class Variable:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class GpuMatch:
+class GpuMatch(Struct, frozen=True):
     """Which cards a tier is for.
 
     Attributes:
@@ -121,8 +117,7 @@ class GpuMatch:
     max_memory_mib: int | None = None
 
 
-@dataclass(frozen=True)
-class Fragment:
+class Fragment(Struct, frozen=True):
     """One file read: its environment.yml part and its ``llmenv:`` part, each value with its origin.
 
     ``settings`` keeps what of the ``llmenv:`` mapping has no field of its own (``verify``, ``defaults``, …), checked
@@ -156,5 +151,5 @@ class Fragment:
     gpu: GpuMatch | None = None
     includes: tuple[tuple[str, str], ...] = ()
     shadows: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
     unknown_keys: tuple[Sourced, ...] = ()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One card (or MIG slice).
 
     Attributes:
@@ -20,8 +19,7 @@ class Gpu:
     compute_capability: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
-class HostFacts:
+class HostFacts(Struct, frozen=True):
     """Facts of one machine; None means "could not be read", never "no".
 
     Attributes:
@@ -53,8 +51,7 @@ class HostFacts:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class VirtualPackage:
+class VirtualPackage(Struct, frozen=True):
     """A virtual package handed to a solver, with the reason it has this version."""
 
     name: str
@@ -63,8 +60,7 @@ class VirtualPackage:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class TierChoice:
+class TierChoice(Struct, frozen=True):
     """The chosen tier and the sentence that says why; ``assumed`` is True where no card of it was seen here."""
 
     name: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.model.envspec import PipSection
 
 
-@dataclass(frozen=True)
-class PipRequest:
+class PipRequest(Struct, frozen=True):
     """Everything resolving a pip section depends on.
 
     Attributes:
@@ -25,14 +25,13 @@ class PipRequest:
 
     section: PipSection
     python_version: str
-    provided: Mapping[str, str] = field(default_factory=dict)
+    provided: Mapping[str, str] = {}
     subdir: str = "linux-64"
     scratch: Path = Path()
     offline: bool = False
 
 
-@dataclass(frozen=True)
-class PipPackage:
+class PipPackage(Struct, frozen=True):
     """One distribution of a resolved pip section.
 
     Attributes:
@@ -56,8 +55,7 @@ class PipPackage:
     direct: bool = False
 
 
-@dataclass(frozen=True)
-class PipPlan:
+class PipPlan(Struct, frozen=True):
     """A resolved pip section in two stages.
 
     Stage 1 is pinned and hashed. ``late`` are requirements that build against what stage 1 installs (flash-attn, git
@@ -71,8 +69,7 @@ class PipPlan:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class PipResult:
+class PipResult(Struct, frozen=True):
     """What was installed, with the hashes that were checked."""
 
     installer: str

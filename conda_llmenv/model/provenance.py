@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
 class Layer(enum.IntEnum):
@@ -21,8 +22,7 @@ class Layer(enum.IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """One place a value was written.
 
     Attributes:
@@ -52,8 +52,7 @@ class Origin:
         return self.where
 
 
-@dataclass(frozen=True)
-class Sourced:
+class Sourced(Struct, frozen=True):
     """A string with its origin and, where the file gave one, the comment that says why."""
 
     value: str

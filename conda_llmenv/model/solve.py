@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.model.host import VirtualPackage
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(Struct, frozen=True):
     """A channel of a request.
 
     Attributes:
@@ -23,8 +23,7 @@ class Channel:
     url: str
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Struct, frozen=True):
     """One conda package record, engine-neutral.
 
     ``sha256`` and ``md5`` are lower-case hex or None, ``timestamp`` is milliseconds since the epoch, ``size`` is
@@ -57,8 +56,7 @@ class Record:
         return f"{self.name} {self.version} {self.build}"
 
 
-@dataclass(frozen=True)
-class SolveRequest:
+class SolveRequest(Struct, frozen=True):
     """Everything a solve depends on.
 
     Attributes:
@@ -86,8 +84,7 @@ class SolveRequest:
     offline: bool = False
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """What an engine chose: every record of the environment, sorted by name."""
 
     records: tuple[Record, ...]
@@ -99,8 +96,7 @@ class Solution:
         return next((record for record in self.records if record.name == name), None)
 
 
-@dataclass(frozen=True)
-class InstallRequest:
+class InstallRequest(Struct, frozen=True):
     """Link ``records`` into ``prefix``.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 
 class Phase(enum.Enum):
@@ -17,8 +18,7 @@ class Phase(enum.Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The process that is at work on a prefix: host, pid, its start time (clock ticks) and the boot it belongs to."""
 
     host: str
@@ -27,8 +27,7 @@ class Owner:
     boot_id: str
 
 
-@dataclass(frozen=True)
-class EnvState:
+class EnvState(Struct, frozen=True):
     """``conda-meta/llmenv/state.json``.
 
     Attributes:
@@ -47,4 +46,4 @@ class EnvState:
     tier: str | None = None
     recipe: str | None = None
     llmenv: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = {}

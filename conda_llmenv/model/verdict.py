@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conda_llmenv.model.provenance import Origin
 
@@ -17,8 +18,7 @@ class Status(enum.Enum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One edit that works, shown as ``file:line   new text`` and applicable to a request.
 
     Attributes:
@@ -37,8 +37,7 @@ class Change:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What one check found.
 
     Attributes:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
@@ -25,8 +25,7 @@ ALWAYS_SET = {"PYTHONNOUSERSITE": "1"}
 """conda's Python reads ``~/.local``, a venv's does not: a package there must never shadow one of the environment."""
 
 
-@dataclass(frozen=True)
-class CreateRequest:
+class CreateRequest(Struct, frozen=True):
     """What to create, where, and how far to go.
 
     Attributes:
@@ -46,8 +45,7 @@ class CreateRequest:
     command: str = "llmenv create"
 
 
-@dataclass(frozen=True)
-class Created:
+class Created(Struct, frozen=True):
     """What was made, and how long its stages took (seconds)."""
 
     prefix: Path
@@ -124,12 +122,13 @@ def _install_conda(
         except BaseException:
             tools.stop()  # leaving the pool waits for its thread, and that one waits for a program
             raise
-        linked.set()
+        finally:
+            linked.set()
         return beside.result() if beside is not None else plan
 
 
 def _prepare_pip(plan: Plan, wanted: PipRequest, tools: Tools, linked: threading.Event) -> Plan:
-    """Resolve the pip section and fetch its files, unless linking is done first and installing may begin."""
+    """Resolve the pip section and fetch its files, unless linking is over first and installing may begin."""
     if plan.pip is None:
         plan = plan_pip(plan, wanted, tools)
     if plan.pip is not None and not linked.is_set():
@@ -149,7 +148,7 @@ def _state(plan: Plan, result: PipResult | None) -> EnvState:
             "engine": plan.solution.engine,
             "conda_packages": len(plan.solution.records),
             "pip_packages": len(result.packages) if result else 0,
-            "host": dataclasses.asdict(plan.draft.facts),
+            "host": to_builtins(plan.draft.facts),
         },
     )
 

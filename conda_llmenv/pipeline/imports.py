@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.pipeline.tools import Tools
 
@@ -15,8 +16,7 @@ DROPPED = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "LD_PRELOAD", "LD_LIBRAR
 """Variables of the calling shell that could make an import succeed or fail for a reason outside the environment."""
 
 
-@dataclass(frozen=True)
-class ImportOutcome:
+class ImportOutcome(Struct, frozen=True):
     """Whether one module can be imported, the last line of the reason if not, and how long it took."""
 
     module: str

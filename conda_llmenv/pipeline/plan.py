@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
-from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from conda_llmenv.compose import ComposeRequest, compose, read_tiers
 from conda_llmenv.errors import InputError, PlanRefused, Unsatisfiable
@@ -38,8 +38,7 @@ from conda_llmenv.pypi.provided import kept, provided_distributions
 AUTO = "auto"
 
 
-@dataclass(frozen=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True):
     """What a person asked for.
 
     Attributes:
@@ -55,8 +54,7 @@ class PlanRequest:
     offline: bool = False
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A plan before solving: composed, with the machine it is for."""
 
     spec: EnvSpec
@@ -69,8 +67,7 @@ class Draft:
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A solved and judged plan; ``pip`` is None until the pip section is resolved (or when there is none)."""
 
     draft: Draft
@@ -96,7 +93,7 @@ def with_tier(request: ComposeRequest, tools: Tools) -> tuple[ComposeRequest, Ti
     """
     if request.tier == AUTO or (request.tier is None and request.recipe is not None):
         choice = choose_tier(tools.host(), read_tiers(tools.library), tables=tools.tables())
-        return dataclasses.replace(request, tier=choice.name), choice
+        return structs.replace(request, tier=choice.name), choice
     if request.tier is None:
         return request, None
     facts = tools.host()
@@ -146,7 +143,7 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
         raise explained(error, result, tools) from error
     found = check_after(result.spec, solution, result.facts, result.virtual, tables=tools.tables())
     verdicts = (*result.verdicts, *found)
-    refuse_failed(dataclasses.replace(result, verdicts=verdicts), tools, solution)
+    refuse_failed(structs.replace(result, verdicts=verdicts), tools, solution)
     return Plan(result, solution, verdicts)
 
 
@@ -187,8 +184,8 @@ def plan_pip(plan: Plan, request: PipRequest, tools: Tools) -> Plan:
     resolved = tools.pip().resolve(request, tools.reporter)
     found = check_pip(plan.spec, resolved, plan.solution, plan.draft.facts, plan.draft.virtual, tables=tools.tables())
     verdicts = (*plan.verdicts, *found)
-    refuse_failed(dataclasses.replace(plan.draft, verdicts=verdicts), tools, plan.solution)
-    return dataclasses.replace(plan, pip=resolved, verdicts=verdicts)
+    refuse_failed(structs.replace(plan.draft, verdicts=verdicts), tools, plan.solution)
+    return structs.replace(plan, pip=resolved, verdicts=verdicts)
 
 
 def refuse_failed(draft: Draft, tools: Tools, solution: Solution | None = None) -> None:
@@ -225,7 +222,7 @@ def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> 
     if not any(change.kind in EDITS and not change.kind.startswith("pip") for change in changes):
         return ()
     spec = apply_changes(draft.spec, changes)
-    request = dataclasses.replace(
+    request = structs.replace(
         draft.solve,
         specs=tuple(text for merged in spec.specs for text in merged.texts),
         channels=tools.resolve_channels(tuple(channel.name for channel in spec.channels), spec.nodefaults is not None),

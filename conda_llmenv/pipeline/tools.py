@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.hardware import Tables
 from conda_llmenv.model import Channel, Notice
@@ -14,16 +15,14 @@ ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
 """Channel names in order, and whether ``nodefaults`` was asked for, to the channels a solve reads."""
 
 
-@dataclass(frozen=True)
-class Caches:
+class Caches(Struct, frozen=True):
     """Folders that outlive a run: extracted packages and repodata."""
 
     packages: Path
     repodata: Path
 
 
-@dataclass(frozen=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """Everything a use-case may touch.
 
     Attributes:

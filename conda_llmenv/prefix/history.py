@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.prefix.durable import write_file
 from conda_llmenv.prefix.inspect import InstalledRecord
@@ -21,8 +22,7 @@ _ALIAS = re.compile(r"https://conda\.anaconda\.org/(?P<name>.+)")
 _DEFAULTS = re.compile(r"https://repo\.anaconda\.com/pkgs/(?:main|r|free|msys2)")
 
 
-@dataclass(frozen=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """One section: when (local time), by which command, for which specs, and the packages (``+`` and ``-``)."""
 
     date: str

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 
 _BLOCK = 512
 
 
-@dataclass(frozen=True)
-class InstalledRecord:
+class InstalledRecord(Struct, frozen=True):
     """One installed conda package; ``url`` and ``channel`` may carry credentials somebody else wrote there."""
 
     name: str
@@ -26,8 +26,7 @@ class InstalledRecord:
     requested: str = ""
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(Struct, frozen=True):
     """The environment's Python: full version and absolute path."""
 
     version: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.prefix.environments import known
@@ -20,8 +21,7 @@ BROKEN = "broken"
 """The phase shown where the state cannot be read."""
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One environment of a list; ``name`` is empty for one outside the folders of named environments."""
 
     name: str

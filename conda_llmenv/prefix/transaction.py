@@ -15,7 +15,6 @@ Before 6, :mod:`conda_llmenv.prefix.recovery` takes everything back; after it, i
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from msgspec import structs
 
 from conda_llmenv import __version__
 from conda_llmenv.errors import Interrupted, LlmenvError, PrefixError
@@ -196,7 +197,7 @@ class PrefixTransaction:
         if not self._keep or entry.kind == "replace" or not (self.prefix / FOLDER).is_dir():
             return False
         reason = error.message if isinstance(error, LlmenvError) else type(error).__name__ if error else "not finished"
-        state = dataclasses.replace(_creating(entry), phase=Phase.FAILED, reason=reason)
+        state = structs.replace(_creating(entry), phase=Phase.FAILED, reason=reason)
         with suppress(OSError):
             write_state(self.prefix, _signed(state, entry))
             return True
@@ -221,7 +222,7 @@ def _creating(entry: Entry) -> EnvState:
 
 def _signed(state: EnvState, entry: Entry) -> EnvState:
     """Return a final state with the token by which recovery knows that this change is done."""
-    return dataclasses.replace(state, owner=None, facts={**state.facts, TRANSACTION: entry.token})
+    return structs.replace(state, owner=None, facts={**state.facts, TRANSACTION: entry.token})
 
 
 def _make_parents(folder: Path) -> tuple[Path, ...]:

@@ -11,15 +11,15 @@ import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 _ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI=(?P<value>[01])")
 _ARCHITECTURES = ("TORCH_CUDA_ARCH_LIST", "CUDAARCHS", "NVCC_APPEND_FLAGS", "FLASH_ATTN_CUDA_ARCHS")
 
 
-@dataclass(frozen=True)
-class BuildKey:
+class BuildKey(Struct, frozen=True):
     """What a wheel built without isolation depends on.
 
     Attributes:
@@ -42,7 +42,7 @@ class BuildKey:
 
     def digest(self) -> str:
         """Return a short name for the combination, fit for a folder."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(to_builtins(self), sort_keys=True)
         return f"{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

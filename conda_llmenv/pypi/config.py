@@ -11,8 +11,9 @@ import configparser
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.errors import FileFormatError, InputError
 from conda_llmenv.model import Layer, Origin
@@ -30,8 +31,7 @@ TRUE_WORDS = frozenset({"y", "yes", "t", "true", "on", "1"})
 FALSE_WORDS = frozenset({"n", "no", "f", "false", "off", "0"})
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One value of pip's configuration with the file and line, or the variable, it comes from."""
 
     key: str
@@ -58,8 +58,7 @@ class Setting:
         )
 
 
-@dataclass(frozen=True)
-class PipConfig:
+class PipConfig(Struct, frozen=True):
     """Every setting that applies to ``pip install``, weakest first."""
 
     settings: tuple[Setting, ...] = ()

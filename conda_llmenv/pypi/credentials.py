@@ -11,9 +11,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from conda_llmenv.model import PipRequirement
 from conda_llmenv.pypi.sources import expand
@@ -26,8 +27,7 @@ EMPTY = '""'
 """An empty password in a netrc file."""
 
 
-@dataclass(frozen=True)
-class Login:
+class Login(Struct, frozen=True):
     """A user and password (empty where the user is a token) for one host."""
 
     scheme: str

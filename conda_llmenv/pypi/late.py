@@ -7,9 +7,10 @@ import platform
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -55,8 +56,7 @@ def install_late(
     return stage.install(cache)
 
 
-@dataclass(frozen=True)
-class _SecondStage:
+class _SecondStage(Struct, frozen=True):
     request: PipRequest
     workspace: Workspace
     prefix: Path

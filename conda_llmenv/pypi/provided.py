@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from urllib.parse import unquote
 
+from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -75,8 +75,7 @@ def _is_version(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Overlap:
+class Overlap(Struct, frozen=True):
     """A distribution that the pip section asks for and conda brings too.
 
     Attributes:

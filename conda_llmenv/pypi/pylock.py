@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.model import PipPackage

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import PipInstaller
@@ -15,8 +16,7 @@ NAMES = ("uv", "pip")
 """The installers, preferred first."""
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """An installer with the sentence that says why it was chosen."""
 
     installer: PipInstaller

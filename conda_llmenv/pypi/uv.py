@@ -6,8 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
@@ -23,6 +26,12 @@ from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import PLATFORMS, STAGE, LiveLines, Uv, Workspace, native_subdir
 from conda_llmenv.redact import strip
 
+WORTH_FETCHING = 4_000_000
+"""Bytes from which fetching ahead saves more than starting one more program costs."""
+
+UNKNOWN_SIZE = 1_000_000
+"""What a wheel of unknown size counts as."""
+
 
 @dataclass
 class UvInstaller:
@@ -32,11 +41,13 @@ class UvInstaller:
         config: pip's configuration.
         environ: the user's environment variables.
         directory: what relative paths of the configuration start from.
+        worth_fetching: bytes from which wheels are fetched ahead.
     """
 
     config: PipConfig
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     directory: Path = field(default_factory=Path.cwd)
+    worth_fetching: int = WORTH_FETCHING
     name: str = "uv"
 
     def resolve(self, request: PipRequest, reporter: Reporter) -> PipPlan:
@@ -62,7 +73,7 @@ class UvInstaller:
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Fill uv's cache with the wheels of the first stage; a failure shows up again, with its reason, on install."""
         wheels = [package for package in plan.packages if not package.built]
-        if not wheels or request.offline:
+        if request.offline or sum(UNKNOWN_SIZE if one.size is None else one.size for one in wheels) < self.worth_fetching:
             return
         workspace = self._workspace(request)
         uv = Uv(workspace)
@@ -123,8 +134,7 @@ class UvInstaller:
         return Workspace.create(request, sources, self.environ)
 
 
-@dataclass(frozen=True)
-class _Resolution:
+class _Resolution(Struct, frozen=True):
     """One resolution of the first stage."""
 
     workspace: Workspace

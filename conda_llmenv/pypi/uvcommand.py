@@ -7,8 +7,9 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv import process
 from conda_llmenv.errors import PipFailed
@@ -58,8 +59,7 @@ def native_subdir() -> str:
     return f"{ {'darwin': 'osx', 'win32': 'win'}.get(sys.platform, sys.platform) }-{machine}".replace(" ", "")
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """A private folder with the files one run of uv reads, and the environment it runs in."""
 
     folder: Path
@@ -89,8 +89,7 @@ class Workspace:
         return ["-c", self.file("constraints.txt", held)] if held else []
 
 
-@dataclass(frozen=True)
-class Uv:
+class Uv(Struct, frozen=True):
     """Starts ``uv pip …`` with settings that come from a workspace only."""
 
     workspace: Workspace

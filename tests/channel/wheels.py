@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from dataclasses import replace
 
 from tests.channel.archive import Package
 from tests.channel.interpreter import SHORT, SITE_PACKAGES, TAG, subdir

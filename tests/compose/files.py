@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conda_llmenv.compose import merge, read_fragment
 from conda_llmenv.errors import LlmenvError

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conda_llmenv.engines.cache import PackageCache, is_sound
 from conda_llmenv.errors import InstallFailed, NoSpace

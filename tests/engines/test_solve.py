@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from conda_llmenv.errors import InputError, Unsatisfiable
 from conda_llmenv.model import VirtualPackage
 from tests.channel.interpreter import SHORT, TAG
-from tests.engines.support import CUDA, HOST, Recorder, channel, chosen, engine, named, solve, solve_request
+from tests.engines.support import CUDA, HOST, SUBDIRS, Recorder, channel, chosen, engine, named, solve, solve_request
 
 
 def test_the_whole_environment_comes_sorted_with_its_engine(offline_channel: Path) -> None:
@@ -105,6 +107,19 @@ def test_packages_newer_than_the_cutoff_are_ignored(offline_channel: Path) -> No
     assert named(solve("dated", channels=channels, exclude_newer=day)) == {"dated": "1.0"}
     edge = dt.datetime(2025, 6, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     assert named(solve("dated", channels=channels, exclude_newer=edge)) == {"dated": "1.0"}
+
+
+def test_a_package_without_a_date_is_not_old_enough(offline_channel: Path, tmp_path: Path) -> None:
+    """Under a cutoff, what does not say when it was built is left out, whatever the library's version does by itself."""
+    channels = Path(shutil.copytree(offline_channel, tmp_path / "channels"))
+    path = channels / "conda-forge" / SUBDIRS[0] / "repodata.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for record in data["packages.conda"].values():
+        record.pop("timestamp", None)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    day = dt.datetime(2030, 1, 1, tzinfo=dt.timezone.utc)
+    with pytest.raises(Unsatisfiable, match="dated"):
+        solve("dated", channels=(channel(channels),), exclude_newer=day)
 
 
 def test_locked_records_are_kept_where_they_fit(offline_channel: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 from packaging.version import Version
 
 from conda_llmenv.hardware import check_after
@@ -167,8 +168,6 @@ def test_a_card_too_new_for_pytorchs_channel_is_sent_elsewhere() -> None:
 
 def test_credentials_of_a_channel_stay_out_of_the_verdict() -> None:
     """A record's channel may carry a token; the verdict names the channel only."""
-    import dataclasses
-
-    hidden = dataclasses.replace(CPU_TORCH, channel="https://user:s3cr3t@conda.example/t/tk-s3cr3t/lab")
+    hidden = structs.replace(CPU_TORCH, channel="https://user:s3cr3t@conda.example/t/tk-s3cr3t/lab")
     (verdict,) = judged("channels: [conda-forge]\ndependencies: [pytorch]\n", "a100", hidden)
     assert "s3cr3t" not in repr(verdict)

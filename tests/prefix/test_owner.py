@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from conda_llmenv.prefix import owner as owners
 
@@ -23,7 +23,7 @@ def test_an_ended_process_is_dead() -> None:
     """Also while it waits for its parent to take notice."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
-    owner = dataclasses.replace(owners.current(), pid=child.pid, started=start)
+    owner = structs.replace(owners.current(), pid=child.pid, started=start)
     assert owners.is_alive(owner) is True
     assert child.stdin is not None
     child.stdin.close()
@@ -37,26 +37,26 @@ def test_an_ended_process_is_dead() -> None:
 def test_a_pid_used_again_is_not_the_owner() -> None:
     """The start time tells them apart."""
     here = owners.current()
-    assert owners.is_alive(dataclasses.replace(here, started=here.started - 1)) is False
+    assert owners.is_alive(structs.replace(here, started=here.started - 1)) is False
 
 
 def test_an_earlier_boot_is_dead() -> None:
     """All of its processes are."""
     here = owners.current()
-    assert owners.is_alive(dataclasses.replace(here, boot_id="00000000-0000/pid:[1]")) is False
+    assert owners.is_alive(structs.replace(here, boot_id="00000000-0000/pid:[1]")) is False
 
 
 @pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"boot_id": ""}])
 def test_another_host_cannot_be_judged(change: dict[str, str]) -> None:
     """Neither can a marker without a boot."""
-    assert owners.is_alive(dataclasses.replace(owners.current(), **change)) is None  # type: ignore[arg-type]  # str fields
+    assert owners.is_alive(structs.replace(owners.current(), **change)) is None  # str fields
 
 
 def test_another_container_cannot_be_judged() -> None:
     """Process numbers of another namespace mean nothing here."""
     here = owners.current()
     boot = here.boot_id.partition("/")[0]
-    assert owners.is_alive(dataclasses.replace(here, boot_id=f"{boot}/pid:[1]")) is None
+    assert owners.is_alive(structs.replace(here, boot_id=f"{boot}/pid:[1]")) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from msgspec import structs, to_builtins
 
 from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import PipKind
@@ -152,11 +152,11 @@ def test_broken_wheel_is_named(
         broken = wheel("lib", "1.0", broken=True)
         index.artifacts[:] = [wheel("good", "1.0"), broken]
         packages = tuple(
-            dataclasses.replace(one, hashes=(f"sha256:{broken.sha256}",)) if one.name == "lib" else one
+            structs.replace(one, hashes=(f"sha256:{broken.sha256}",)) if one.name == "lib" else one
             for one in plan.packages
         )
         with pytest.raises(PipFailed) as caught:
-            installer.install(dataclasses.replace(plan, packages=packages), request, prefix, recorder)
+            installer.install(structs.replace(plan, packages=packages), request, prefix, recorder)
     assert caught.value.message == "env.yml:6: lib could not be installed"
     assert installed(prefix) == {}
 
@@ -311,9 +311,7 @@ def test_credentials_of_an_index_show_up_nowhere(
     assert installed(prefix) == {"lib": "1.0", "flash_attn": "1.0"}
     assert any("uv pip install" in line or "/uv pip install" in line for line in argv_watch.seen)
     assert not [line for line in argv_watch.seen if CANARY in line]
-    shown = json.dumps([dataclasses.asdict(plan.packages[0]), dataclasses.asdict(result.packages[-1])]) + "\n".join(
-        recorder.lines
-    )
+    shown = json.dumps([to_builtins(plan.packages[0]), to_builtins(result.packages[-1])]) + "\n".join(recorder.lines)
     assert CANARY not in shown
     hits = [path for path in prefix.parent.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
     assert [path.name for path in hits if request.scratch not in path.parents] == []
