@@ -17,7 +17,8 @@ from tests.index.server import serve, write_flat
 
 def uv(environ: dict[str, str], **settings: str) -> UvInstaller:
     """Return uv under a pip configuration; ``extra_index_url`` stands for ``PIP_EXTRA_INDEX_URL``."""
-    return UvInstaller(parse_config([], {f"PIP_{key.upper()}": value for key, value in settings.items()}), environ)
+    config = parse_config([], {f"PIP_{key.upper()}": value for key, value in settings.items()})
+    return UvInstaller(config, environ, worth_fetching=0)
 
 
 def versions(plan: PipPlan) -> dict[str, str | None]:
