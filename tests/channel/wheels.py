@@ -8,10 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from dataclasses import replace
 
 from tests.channel.archive import Package
 from tests.channel.interpreter import SHORT, SITE_PACKAGES, TAG, subdir

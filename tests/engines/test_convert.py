@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import rattler
+from msgspec.structs import replace
 
 from conda_llmenv.engines.convert import from_records, to_cutoff, to_record, to_spec, to_virtual
 from conda_llmenv.errors import InputError
@@ -92,7 +93,7 @@ def test_order_is_kept_and_nothing_gives_nothing() -> None:
 
 def test_a_timestamp_in_seconds_becomes_milliseconds() -> None:
     """Old repodata counts in seconds (conda reads both); the model has milliseconds only."""
-    (record,) = from_records([Record(**{**vars(FULL), "timestamp": 1_539_797_452_000})])
+    (record,) = from_records([replace(FULL, timestamp=1_539_797_452_000)])
     assert to_record(record).timestamp == 1_539_797_452_000
 
 

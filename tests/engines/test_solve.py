@@ -110,7 +110,7 @@ def test_packages_newer_than_the_cutoff_are_ignored(offline_channel: Path) -> No
 
 
 def test_a_package_without_a_date_is_not_old_enough(offline_channel: Path, tmp_path: Path) -> None:
-    """Under a cutoff, what does not say when it was built is left out, whatever the library's version does by itself."""
+    """Under a cutoff, what does not say when it was built is left out, with every version of the library."""
     channels = Path(shutil.copytree(offline_channel, tmp_path / "channels"))
     path = channels / "conda-forge" / SUBDIRS[0] / "repodata.json"
     data = json.loads(path.read_text(encoding="utf-8"))
