@@ -8,10 +8,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 MASK = "***"
 
-_TOKEN_PATH = re.compile(r"/t/[^/\s\"']+")
-_USERINFO = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<user>[^/@\s\"']+)@", re.IGNORECASE)
+# The look-behind and the bounds keep these linear in the length of the text.
+_TOKEN_PATH = re.compile(
+    r"(?P<before>(?<![a-z])(?:https?|ftp|s3|oci)://[^/\s\"']*(?:/[^/\s\"']+)*?)/t/[^/\s\"']+", re.IGNORECASE
+)
+_BARE_TOKEN = re.compile(r"(?<![\w.-])t/[a-z]{2}-[0-9a-f]{8}-[0-9a-f-]{20,}(?=/|\b)", re.IGNORECASE)
+_USERINFO = re.compile(
+    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{0,20}://)(?P<user>[^/@\s\"']{1,2000})@", re.IGNORECASE
+)
 _QUERY = re.compile(
-    r"(?P<key>[?&](?:token|access_token|auth|key|api_key|password|sig|signature)=)[^&\s\"'#]+", re.IGNORECASE
+    r"(?P<key>(?P<mark>[?&])(?:token|access_token|auth|key|api_key|password|sig|signature)=)[^&\s\"'#]+(?P<more>&?)",
+    re.IGNORECASE,
 )
 _HEADER = re.compile(r"(?P<key>authorization:\s*(?:basic|bearer|token)?\s*)\S+", re.IGNORECASE)
 _ASSIGNED = re.compile(r"(?P<key>\b(?:HF_TOKEN|[A-Z0-9_]*(?:_TOKEN|_SECRET|_PASSWORD|_API_KEY))=)\S+")
@@ -24,9 +31,10 @@ def mask(text: str) -> str:
 
     ``${NAME}`` references are no secrets and stay.
     """
-    text = _TOKEN_PATH.sub(f"/t/{MASK}", text)
+    text = _TOKEN_PATH.sub(rf"\g<before>/t/{MASK}", text)
+    text = _BARE_TOKEN.sub(f"t/{MASK}", text)
     text = _USERINFO.sub(_mask_user, text)
-    text = _QUERY.sub(rf"\g<key>{MASK}", text)
+    text = _QUERY.sub(rf"\g<key>{MASK}\g<more>", text)
     text = _HEADER.sub(rf"\g<key>{MASK}", text)
     return _ASSIGNED.sub(rf"\g<key>{MASK}", text)
 
@@ -51,11 +59,16 @@ def _mask_user(match: re.Match[str]) -> str:
 
 def strip(text: str) -> str:
     """Return ``text`` with the secret parts of its URLs removed, so that it can be written and read again elsewhere."""
-    text = _TOKEN_PATH.sub("", text)
+    text = _TOKEN_PATH.sub(r"\g<before>", text)
+    text = _BARE_TOKEN.sub("", text)
     text = _USERINFO.sub(_strip_user, text)
-    text = _QUERY.sub("", text)
+    text = _QUERY.sub(_strip_query, text)
     text = _HEADER.sub(r"\g<key>", text)
     return _ASSIGNED.sub(r"\g<key>", text)
+
+
+def _strip_query(match: re.Match[str]) -> str:
+    return match["mark"] if match["more"] else ""
 
 
 def _strip_user(match: re.Match[str]) -> str:

@@ -132,11 +132,12 @@ def _request(chosen: CreateOptions) -> CreateRequest:
 def _prefix(chosen: CreateOptions) -> Path:
     """Return where the environment goes; an existing one there is replaced only after a yes."""
     from conda_llmenv.cli.wiring import new_prefix, user_config
-    from conda_llmenv.prefix.location import is_environment
+    from conda_llmenv.prefix.location import is_environment, path_notices
 
     if not (chosen.name or chosen.prefix):
         return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
     prefix = new_prefix(chosen.name, chosen.prefix, user_config())
+    console.warn_all(path_notices(prefix))
     if is_environment(prefix) and not chosen.yes and not chosen.dry_run:
         raise PrefixError(
             f"{prefix} is an environment already",

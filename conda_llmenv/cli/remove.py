@@ -15,9 +15,10 @@ from conda_llmenv.errors import InputError
 
 @click.command()
 @target_options
+@click.option("--force", is_flag=True, help="Vouch that an unfinished change by another host or container is dead.")
 @confirm_option
 @json_option
-def remove(name: str | None, prefix: str | None, *, yes: bool, as_json: bool) -> None:
+def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_json: bool) -> None:
     """Remove an environment.
 
     A folder that is no environment is never touched.
@@ -34,7 +35,7 @@ def remove(name: str | None, prefix: str | None, *, yes: bool, as_json: bool) ->
         click.confirm(f"Remove everything in {target}", default=False, abort=True, err=True)
     active = os.environ.get("CONDA_PREFIX")
     notices = remove_environment(
-        target, active=Path(active) if active else None, registry=registry(), on_wait=console.say
+        target, active=Path(active) if active else None, force=force, registry=registry(), on_wait=console.say
     )
     console.warn_all(notices)
     if as_json:

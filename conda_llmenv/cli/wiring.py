@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from conda_llmenv import process
-from conda_llmenv.cli.progress import Display, display
+from conda_llmenv.cli.progress import display
 from conda_llmenv.config import CondaConfig, load_config, resolve_channels
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.hardware import Tables, load_tables
@@ -45,7 +45,7 @@ def open_tools(
             host=functools.cache(host_facts),
             engine=functools.cache(lambda: _engine(engine, config)),
             pip=functools.cache(lambda: _installer(installer)),
-            begin=_Begin(reporter),
+            begin=_Begin(config),
             run=process.run,
             stop=process.end_running,
             resolve_channels=functools.partial(_channels, config),
@@ -135,8 +135,8 @@ def _indexes() -> tuple[str, ...]:
 class _Begin:
     """Opens prefix transactions that tell a person when they wait."""
 
-    def __init__(self, reporter: Display) -> None:
-        self._reporter = reporter
+    def __init__(self, config: CondaConfig) -> None:
+        self._config = config
 
     def __call__(self, prefix: Path, *, replace: bool, keep: bool) -> Transaction:
         from conda_llmenv.cli.console import say
@@ -144,5 +144,10 @@ class _Begin:
 
         timeout = float(os.environ.get(LOCK_TIMEOUT, "300"))
         return PrefixTransaction(
-            prefix, replace=replace, keep=keep, lock_timeout=timeout, on_wait=say, registry=registry()
+            prefix,
+            replace=replace,
+            keep=keep,
+            lock_timeout=timeout,
+            on_wait=say,
+            registry=registry() if self._config.register_envs else None,
         )

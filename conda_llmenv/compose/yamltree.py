@@ -95,6 +95,10 @@ class Document:
         return match[1] if match else ""
 
 
+SECOND_LOOK = 200_000
+"""Characters up to which a text that the C parser refuses is read again by the pure one, which is slow."""
+
+
 def parse_tree(text: str, *, pure: bool = False) -> Document:
     """Return the tree of a YAML text.
 
@@ -111,6 +115,8 @@ def parse_tree(text: str, *, pure: bool = False) -> Document:
         for event in _events(text, pure=pure):
             builder.take(event)
     except YAMLError as error:
+        if not pure and len(text) <= SECOND_LOOK:
+            return parse_tree(text, pure=True)  # the C parser knows YAML 1.1 only: it refuses `[https://host/x]`
         raise _syntax_problem(error, lines) from error
     if builder.root is None:
         raise Unreadable("the file is empty", line=1, hint="write at least `dependencies: []`")

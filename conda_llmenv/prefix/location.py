@@ -14,6 +14,7 @@ from conda_llmenv.errors import InputError, NotFoundError, PrefixError
 from conda_llmenv.model import Notice
 from conda_llmenv.names import check_name
 from conda_llmenv.prefix.durable import explain
+from conda_llmenv.prefix.journal import Workplace
 from conda_llmenv.prefix.state import STATE_FILE
 
 HISTORY = Path("conda-meta", "history")
@@ -233,7 +234,7 @@ def check_occupant(prefix: Path) -> None:
         )
     if not prefix.is_dir():
         raise PrefixError(f"{prefix} is a file", hint="choose a folder that does not exist yet")
-    if is_environment(prefix):
+    if is_environment(prefix) or Workplace(prefix).folder.is_dir():  # what a crash left, the next transaction settles
         return
     try:
         foreign = min((path.name for path in prefix.iterdir()), default=None)

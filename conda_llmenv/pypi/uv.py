@@ -73,7 +73,10 @@ class UvInstaller:
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Fill uv's cache with the wheels of the first stage; a failure shows up again, with its reason, on install."""
         wheels = [package for package in plan.packages if not package.built]
-        if request.offline or sum(UNKNOWN_SIZE if one.size is None else one.size for one in wheels) < self.worth_fetching:
+        if (
+            request.offline
+            or sum(UNKNOWN_SIZE if one.size is None else one.size for one in wheels) < self.worth_fetching
+        ):
             return
         workspace = self._workspace(request)
         uv = Uv(workspace)
