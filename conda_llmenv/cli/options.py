@@ -87,7 +87,7 @@ def layer_options(command: Command) -> Command:
             multiple=True,
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="A fragment or environment.yml to add; can be repeated.",
+            help="A fragment or environment.yml to add, by path or by name; can be repeated.",
         ),
         click.option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="Channel to search first."),
         click.option("--override-channels", is_flag=True, help="Use only the channels given with -c."),

@@ -30,7 +30,7 @@ class ComposeRequest(Struct, frozen=True):
 
     Attributes:
         tier, recipe: names, or None.
-        files: paths given with ``-f``, in order.
+        files: paths (or names of fragments) given with ``-f``, in order.
         specs: conda specs typed on the command line.
         pip: pip requirements typed on the command line.
         channels: channels typed on the command line, highest priority first.
@@ -64,7 +64,7 @@ def stack(request: ComposeRequest, library: Library) -> tuple[Fragment, ...]:
         layers.add(named(request.tier, Kind.TIER, library), Layer.TIER, request.tier)
     layers.add(library.project(), Layer.PROJECT)
     for path in request.files:
-        layers.add(library.file(path), Layer.COMMAND_LINE)
+        layers.add(_given(path, library), Layer.COMMAND_LINE)
     layers.raise_if_any()
     found = (
         layers.found if not request.override_channels else [_without_channels(fragment) for fragment in layers.found]
@@ -85,6 +85,22 @@ def named(name: str, kind: Kind, library: Library) -> Source:
     if source is None:
         raise NotFoundError(f"no {kind.value} is named {name!r}", hint=did_you_mean(name, library.names(kind.value)))
     return source
+
+
+def _given(path: Path, library: Library) -> Source:
+    """Return what ``-f`` names: a file, or a fragment by its name where there is no such file.
+
+    Raises:
+        NotFoundError: it is neither; close names are in the hint.
+    """
+    try:
+        return library.file(path)
+    except NotFoundError as error:
+        source = library.fragment(str(path))
+        if source is not None:
+            return source
+        error.hint = did_you_mean(str(path), library.names("fragment")) or error.hint
+        raise
 
 
 @dataclass

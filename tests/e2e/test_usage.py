@@ -81,3 +81,12 @@ def test_no_colour_in_a_pipe(llmenv: Program) -> None:
     """What goes into a file holds no escape codes."""
     ended = llmenv("create", "-n", "base", "six")
     assert "\x1b" not in ended.text
+
+
+def test_a_packaged_fragment_is_added_by_name(llmenv: Program) -> None:
+    """``-f deepspeed`` stacks the packaged fragment; a file of that name would come first."""
+    layers = llmenv("compose", "--json", "-f", "deepspeed").result()["layers"]
+    assert "envs/deepspeed.yml" in {layer["file"].removeprefix("./") for layer in layers}
+    llmenv.write("deepspeed", "dependencies: [six]\n")
+    assert "six" in llmenv("compose", "-f", "deepspeed").stdout
+    assert "deepspeed" in llmenv("compose", "-f", "deepsped").stderr
