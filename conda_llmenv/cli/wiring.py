@@ -14,7 +14,7 @@ import platformdirs
 
 from conda_llmenv import process
 from conda_llmenv.cli.progress import display
-from conda_llmenv.config import CondaConfig, load_config, resolve_channels
+from conda_llmenv.config import CondaConfig, describe, load_config, resolve_channels
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
@@ -49,6 +49,7 @@ def open_tools(
             run=process.run,
             stop=process.end_running,
             resolve_channels=functools.partial(_channels, config),
+            describe_channel=functools.partial(describe, config=config),
             caches=caches(config),
             reporter=reporter,
             environ=os.environ,

@@ -7,7 +7,7 @@ import datetime as dt
 from msgspec import Struct, structs
 
 from conda_llmenv.compose import ComposeRequest, compose, read_tiers
-from conda_llmenv.errors import InputError, PlanRefused, Unsatisfiable
+from conda_llmenv.errors import ChannelUnavailable, InputError, PlanRefused, Unsatisfiable
 from conda_llmenv.hardware import (
     EDITS,
     apply_changes,
@@ -34,6 +34,7 @@ from conda_llmenv.model import (
 )
 from conda_llmenv.pipeline.tools import Tools
 from conda_llmenv.pypi.provided import kept, provided_distributions
+from conda_llmenv.redact import mask
 
 AUTO = "auto"
 
@@ -135,12 +136,15 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
     Raises:
         PlanRefused: the solution is not what was asked for (a CPU build for a GPU tier, say).
         Unsatisfiable: nothing fits; the lines that take part are named.
+        ChannelUnavailable: a channel cannot be had; the lines that list it are named.
     """
     result = draft(request, tools)
     try:
         solution = tools.engine().solve(result.solve, tools.reporter)
     except Unsatisfiable as error:
         raise explained(error, result, tools) from error
+    except ChannelUnavailable as error:
+        raise located(error, result, tools) from error
     found = check_after(result.spec, solution, result.facts, result.virtual, tables=tools.tables())
     verdicts = (*result.verdicts, *found)
     refuse_failed(structs.replace(result, verdicts=verdicts), tools, solution)
@@ -213,6 +217,22 @@ def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable
         hint=error.hint
         or "relax one of these lines, or see which layer asks for it with `llmenv compose --explain PACKAGE`",
         origins=[part.origin for part in parts],
+    )
+
+
+def located(error: ChannelUnavailable, draft: Draft, tools: Tools) -> ChannelUnavailable:
+    """Add the lines that list the channel and what gave it its address to an error about it."""
+    origins = [
+        origin for merged in draft.spec.channels if mask(merged.name) == error.channel for origin in merged.origins
+    ]
+    rules = [tools.describe_channel(channel) for channel in draft.channels if mask(channel.name) == error.channel]
+    asked = [f"{origin.where}   {origin.label}" for origin in origins]
+    return ChannelUnavailable(
+        error.message,
+        channel=error.channel,
+        details=(*asked, *rules, *error.details),
+        hint=error.hint,
+        origins=origins,
     )
 
 

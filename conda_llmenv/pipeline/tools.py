@@ -14,6 +14,9 @@ from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostRead
 ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
 """Channel names in order, and whether ``nodefaults`` was asked for, to the channels a solve reads."""
 
+DescribeChannel = Callable[[Channel], str]
+"""A channel to the line that says which rule of which configuration file gave it its address."""
+
 
 class Caches(Struct, frozen=True):
     """Folders that outlive a run: extracted packages and repodata."""
@@ -34,6 +37,7 @@ class Tools(Struct, frozen=True):
         run: starts programs.
         stop: ends every program that ``run`` has started and that is still at work.
         resolve_channels: channel names to URLs by the person's configuration.
+        describe_channel: where a channel's address comes from, in one line without secrets.
         caches: where downloads are kept.
         reporter: receives progress.
         environ: the environment variables of this run.
@@ -51,6 +55,7 @@ class Tools(Struct, frozen=True):
     run: CommandRunner
     stop: Callable[[], None]
     resolve_channels: ResolveChannels
+    describe_channel: DescribeChannel
     caches: Caches
     reporter: Reporter
     environ: Mapping[str, str]
