@@ -12,7 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.measure import ratio
-from bench.scenarios import Comparison, Workbench, composing, creation, dry_run
+from bench.scenarios import (
+    SMALL,
+    TYPICAL,
+    Comparison,
+    Workbench,
+    cold_creation,
+    composing,
+    dry_run,
+    warm_creation,
+)
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -26,8 +35,9 @@ def main() -> None:
         bench = Workbench(Path(folder))
         bench.prepare()
         report = "\n".join(_report([
-            creation(bench, runs, cold=False),
-            creation(bench, max(3, runs // 2), cold=True),
+            warm_creation(bench, runs, TYPICAL, "What a training environment has beside its framework."),
+            warm_creation(bench, runs, SMALL, "Nearly nothing to install: what is left is start-up."),
+            cold_creation(bench, max(3, runs // 2), TYPICAL),
             dry_run(bench, runs),
             composing(bench, runs),
         ]))  # fmt: skip
@@ -52,6 +62,8 @@ def _report(comparisons: list[Comparison | None]) -> Iterator[str]:
 def _table(comparison: Comparison) -> Iterator[str]:
     ours = comparison.figures[0]
     yield f"\n## {comparison.title}\n"
+    if comparison.remark:
+        yield f"{comparison.remark}\n"
     if comparison.limit is not None:
         yield f"Aim: at most {comparison.limit} × the first one below ours; memory at most 1.4 ×.\n"
     yield "| command | wall s | cpu s | peak MiB | ours / this: wall | cpu | memory |"

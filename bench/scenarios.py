@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measure import Command, Figures, side_by_side
+from tests.http_channel import Fault, serve
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT.parent / "shared" / "channels"
-PIP_PACKAGES = ("six", "idna", "tqdm", "pyparsing", "attrs", "tomli")
+SMALL = ("six", "idna", "tqdm", "pyparsing", "attrs", "tomli")
+"""Pure Python and tiny: what is left is start-up."""
+
+TYPICAL = ("numpy", "pyyaml", "regex", "safetensors", "sentencepiece", "tqdm")
+"""What a training environment has beside its framework; compiled, and without further requirements."""
+
 DRY_RUN_SPECS = (
-    "python=3.12",
-    "pytorch-gpu",
-    "nccl",
-    "openmpi",
-    "ipykernel",
-    "pip",
-    "transformers",
-    "accelerate",
-    "datasets",
-    "peft",
+    *("python=3.12", "pytorch-gpu", "nccl", "openmpi", "ipykernel", "pip"),
+    *("transformers", "accelerate", "datasets", "peft"),
 )
 LLMENV = (sys.executable, "-m", "conda_llmenv")
+
+LATENCY = 0.03
+"""Seconds before the first byte of each answer of the slow server."""
+
+PACE = 0.0064
+"""Seconds between pieces of 64 KiB: 10 MB/s for each connection."""
 
 
 @dataclass(frozen=True)
@@ -40,39 +45,53 @@ class Comparison:
     remark: str = ""
 
 
+@dataclass(frozen=True)
 class Workbench:
     """A private folder with the offline channel, wheels and caches that every run of a comparison shares."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.channels = folder / "channels"
-        self.wheels = folder / "wheels"
-        self.prefix = folder / "prefix"
+    folder: Path
+
+    @property
+    def served(self) -> Path:
+        """What a server hands out: ``conda-forge/`` and ``wheels/``."""
+        return self.folder / "served"
+
+    @property
+    def prefix(self) -> Path:
+        """Where every run puts its environment."""
+        return self.folder / "prefix"
 
     def prepare(self) -> None:
         """Build the offline channel and fetch the wheels once."""
-        subprocess.run([sys.executable, "-m", "tests.channel", str(self.channels)], check=True, cwd=ROOT)
+        subprocess.run([sys.executable, "-m", "tests.channel", str(self.served)], check=True, cwd=ROOT)
+        wheels = self.served / "wheels"
+        names = {*SMALL, *TYPICAL}
         subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(self.wheels), *PIP_PACKAGES],
-            check=True,
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(wheels), *names], check=True
         )
-        lines = "\n".join(f"    - {name}" for name in PIP_PACKAGES)
-        (self.folder / "six.yml").write_text(
-            f"channels: [conda-forge]\ndependencies:\n- python\n- pip\n- pip:\n{lines}\n"
-        )
+        links = "".join(f'<a href="{path.name}">{path.name}</a>\n' for path in sorted(wheels.glob("*.whl")))
+        (wheels / "index.html").write_text(f"<!DOCTYPE html><html><body>{links}</body></html>")
 
-    def environ(self, home: str) -> dict[str, str]:
+    def fragment(self, packages: Sequence[str]) -> str:
+        """Write a fragment with python, pip and a pip section."""
+        path = self.folder / f"{packages[0]}.yml"
+        lines = "\n".join(f"    - {name}" for name in packages)
+        path.write_text(f"channels: [conda-forge]\ndependencies:\n- python\n- pip\n- pip:\n{lines}\n")
+        return str(path)
+
+    def environ(self, home: str, base: str) -> dict[str, str]:
         """Return an environment of its own home, so that nobody's caches or configuration take part."""
         folder = self.folder / home
         folder.mkdir(parents=True, exist_ok=True)
+        links = f"{base}/wheels/index.html"
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
-            "CONDA_CHANNEL_ALIAS": self.channels.as_uri(),
+            "CONDA_CHANNEL_ALIAS": base,
             "CONDA_PKGS_DIRS": str(folder / "pkgs"),
             "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": str(self.wheels),
-            "UV_FIND_LINKS": str(self.wheels),
+            "PIP_FIND_LINKS": links,
+            "UV_FIND_LINKS": links,
             "UV_CACHE_DIR": str(folder / "uv"),
             "PYTHONPATH": str(ROOT),
             "PYTHONNOUSERSITE": "1",
@@ -85,47 +104,65 @@ class Workbench:
     def clear_caches(self, home: str) -> None:
         """Remove the environment and every cache, for a cold run."""
         self.clear()
-        for name in ("pkgs", "uv", "cache"):
+        for name in ("pkgs", "uv", ".cache", "repodata"):
             shutil.rmtree(self.folder / home / name, ignore_errors=True)
 
 
-def creation(bench: Workbench, runs: int, *, cold: bool) -> Comparison:
-    """Compare ``llmenv create`` with the bare calls, and with conda and micromamba where they are on PATH."""
-    file = str(bench.folder / "six.yml")
-    prefix = str(bench.prefix)
+def warm_creation(bench: Workbench, runs: int, packages: Sequence[str], remark: str) -> Comparison:
+    """Compare ``llmenv create`` with the bare calls, everything cached."""
+    commands = _creations(bench, packages, bench.served.as_uri(), cold=False)
+    title = f"create python + pip + {len(packages)} pip packages ({', '.join(packages)}), warm caches"
+    return Comparison(title, side_by_side(commands, runs), 1.25, remark)
+
+
+def cold_creation(bench: Workbench, runs: int, packages: Sequence[str]) -> Comparison:
+    """Compare them with empty caches and a server that is as far away and as fast as a usual mirror."""
+    with serve(bench.served) as server:
+        server.faults.append(Fault("*", stall=LATENCY, pace=PACE))
+        commands = _creations(bench, packages, server.host, cold=True)
+        figures = side_by_side(commands, runs)
+    title = f"create python + pip + {len(packages)} pip packages, cold caches, over HTTP"
+    return Comparison(title, figures, 1.0, f"{LATENCY * 1000:.0f} ms to the first byte, 10 MB/s a connection.")
+
+
+def _creations(bench: Workbench, packages: Sequence[str], base: str, *, cold: bool) -> list[Command]:
+    """Return our command, the bare calls, and conda and micromamba where they are on PATH."""
+    file, prefix = bench.fragment(packages), str(bench.prefix)
     ours = [*LLMENV, "create", "-f", file, "-p", prefix, "--no-verify", "--no-kernel", "-y", "-q"]
-    channel, cache = (bench.channels / "conda-forge").as_uri(), str(bench.folder / "bare")
-    bare = [sys.executable, str(ROOT / "bench" / "bare_create.py"), channel, prefix, cache, "--no-index", *PIP_PACKAGES]
-    everyone = [("llmenv create", ours), ("py-rattler, then uv", bare), *_others(file, bench.prefix)]
-    commands = [_create(bench, name, cold, argv) for name, argv in everyone]
-    title = f"create python + pip + {len(PIP_PACKAGES)} pip packages, {'cold' if cold else 'warm'} caches"
-    return Comparison(title, side_by_side(commands, runs), None if cold else 1.25)
+    script = str(ROOT / "bench" / "bare_create.py")
+    bare = [sys.executable, script, f"{base}/conda-forge", prefix, str(bench.folder / "bare"), "--no-index", *packages]
+    everyone = [("llmenv", "llmenv create", ours), ("bare", "py-rattler, then uv", bare), *_others(file, prefix)]
+    return [
+        Command(
+            name,
+            argv,
+            bench.environ(home, base),
+            ROOT,
+            functools.partial(bench.clear_caches, home) if cold else bench.clear,
+        )
+        for home, name, argv in everyone
+    ]
 
 
-def _create(bench: Workbench, name: str, cold: bool, argv: list[str]) -> Command:  # noqa: FBT001 - private
-    home = "bare" if name.startswith("py-rattler") else name.split(maxsplit=1)[0]
-    before = (lambda: bench.clear_caches(home)) if cold else bench.clear
-    return Command(name, argv, bench.environ(home), ROOT, before)
-
-
-def _others(file: str, prefix: Path) -> Iterator[tuple[str, list[str]]]:
+def _others(file: str, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
     if shutil.which("conda"):
-        yield "conda env create", ["conda", "env", "create", "-q", "-y", "-f", file, "-p", str(prefix)]
+        yield "conda", "conda env create", ["conda", "env", "create", "-q", "-y", "-f", file, "-p", prefix]
     if shutil.which("micromamba"):
-        yield "micromamba create", ["micromamba", "create", "-q", "-y", "-f", file, "-p", str(prefix)]
+        yield "micromamba", "micromamba create", ["micromamba", "create", "-q", "-y", "-f", file, "-p", prefix]
 
 
 def dry_run(bench: Workbench, runs: int) -> Comparison | None:
     """Compare a 240-package dry run on recorded metadata with one bare solve; None where it is not there."""
     if not RECORDED.is_dir():
         return None
-    ours = {**bench.environ("llmenv"), "CONDA_CHANNEL_ALIAS": RECORDED.as_uri(), "CONDA_OVERRIDE_CUDA": "12.8"}
+    base = RECORDED.resolve().as_uri()
+    ours = {**bench.environ("llmenv", base), "CONDA_OVERRIDE_CUDA": "12.8"}
     plan = [*LLMENV, "create", "--dry-run", "-q", "-c", "conda-forge", *DRY_RUN_SPECS]
-    channel, cache = (RECORDED / "conda-forge").as_uri(), str(bench.folder / "bare" / "repodata")
-    solve = [sys.executable, str(ROOT / "bench" / "bare_solve.py"), channel, cache, *DRY_RUN_SPECS]
+    script, cache = str(ROOT / "bench" / "bare_solve.py"), str(bench.folder / "bare" / "repodata")
+    solve = [sys.executable, script, f"{base}/conda-forge", cache, *DRY_RUN_SPECS]
     commands = [
         Command("llmenv create --dry-run", plan, ours, bench.folder),
-        Command("rattler.solve", solve, bench.environ("bare"), bench.folder),
+        Command("rattler.solve", solve, bench.environ("bare", base), bench.folder),
     ]
     return Comparison("dry run of about 240 packages, recorded metadata", side_by_side(commands, runs), 1.6)
 
@@ -138,7 +175,7 @@ def composing(bench: Workbench, runs: int, files: int = 300, specs: int = 60) ->
         lines = "\n".join(f"- package-{number % 50}-{spec} >=1.{spec},<3  # reason {spec}" for spec in range(specs))
         (folder / f"f{number:03}.yml").write_text(f"channels: [conda-forge]\ndependencies:\n{lines}\n")
     arguments = [part for path in sorted(folder.glob("*.yml")) for part in ("-f", str(path))]
-    environ = bench.environ("llmenv")
+    environ = bench.environ("llmenv", bench.served.as_uri())
     commands = [
         Command("llmenv compose", [*LLMENV, "compose", *arguments], environ, bench.folder),
         Command("llmenv --help", [*LLMENV, "--help"], environ, bench.folder),
