@@ -179,6 +179,9 @@ class Transaction(Protocol):
     ) -> None:
         """Take everything back unless :meth:`commit` was called."""
 
+    def set_variables(self, variables: Mapping[str, str | None]) -> None:
+        """Write what activation sets before all is done: builds may fail, and what is kept then has its variables."""
+
     def commit(
         self,
         *,

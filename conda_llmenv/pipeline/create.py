@@ -78,7 +78,9 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     """
     clock = _Clock()
     wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
+    variables = {**ALWAYS_SET, **{variable.name: variable.value for variable in plan.spec.variables}}
     with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
+        transaction.set_variables(variables)
         plan = _install_conda(request, plan, wanted, transaction, tools)
         clock.stamp("conda")
         result = None
@@ -88,7 +90,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         notices = transaction.commit(
             spec=spec_json(request, plan, result),
             state=_state(plan, result),
-            variables={**ALWAYS_SET, **{variable.name: variable.value for variable in plan.spec.variables}},
+            variables=variables,
             history_specs=plan.draft.solve.specs,
             command=mask(request.command),
         )

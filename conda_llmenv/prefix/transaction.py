@@ -117,6 +117,16 @@ class PrefixTransaction:
             kept = self._guard.restore()
         self._report(error, failure, kept)
 
+    def set_variables(self, variables: Mapping[str, str | None]) -> None:
+        """Write what activation sets, so that an environment that is kept after a failure has it.
+
+        Raises:
+            InputError: a variable would not survive activation.
+            PrefixError, NoSpace: the file cannot be written.
+        """
+        with disk_errors("write the variables of", self.prefix):
+            write_variables(self.prefix, variables)
+
     def commit(
         self,
         *,

@@ -19,7 +19,7 @@ from conda_llmenv.process import Completed
 from conda_llmenv.pypi.buildcache import build_folder, read_key, tools_folder
 from conda_llmenv.pypi.failures import failed
 from conda_llmenv.pypi.pylock import parse_pylock
-from conda_llmenv.pypi.requirements import asked_line, pinned_line
+from conda_llmenv.pypi.requirements import asked_line, is_editable_checkout, pinned_line
 from conda_llmenv.pypi.stages import build_table
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.toml import loads
@@ -106,7 +106,8 @@ class _SecondStage(Struct, frozen=True):
         return Uv(self.workspace, self.request.offline).run(arguments, environ=environ)
 
     def _asked_lines(self) -> list[str]:
-        return [asked_line(one, self.workspace.environ) for one in self.asked]
+        lines = [(one, asked_line(one, self.workspace.environ)) for one in self.asked]
+        return [line.removeprefix("-e ") if is_editable_checkout(one) else line for one, line in lines]
 
     def _isolation_of_known(self) -> list[str]:
         known = (

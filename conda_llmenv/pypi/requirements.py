@@ -33,6 +33,11 @@ def asked_line(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
     return f"{editable}{target}{marker}"
 
 
+def is_editable_checkout(requirement: PipRequirement) -> bool:
+    """Whether a line wants version control's sources kept for editing (``-e git+…``)."""
+    return requirement.path is None and requirement.text.startswith("-e ")
+
+
 def asked_hashes(requirements: Iterable[PipRequirement]) -> dict[str, frozenset[str]]:
     """Return the hashes that somebody wrote behind requirements, by distribution: nothing else may be installed."""
     found = {

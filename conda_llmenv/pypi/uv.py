@@ -20,11 +20,11 @@ from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.failures import culprit, failed
 from conda_llmenv.pypi.late import install_late
 from conda_llmenv.pypi.pylock import completed, parse_pylock
-from conda_llmenv.pypi.requirements import asked_hashes, asked_line, pinned_line, without_hashes
+from conda_llmenv.pypi.requirements import asked_hashes, asked_line, is_editable_checkout, pinned_line, without_hashes
 from conda_llmenv.pypi.sources import gather
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import PLATFORMS, STAGE, LiveLines, Uv, Workspace, native_subdir
-from conda_llmenv.redact import strip
+from conda_llmenv.redact import mask, strip
 
 WORTH_FETCHING = 4_000_000
 """Bytes from which fetching ahead saves more than starting one more program costs."""
@@ -60,7 +60,8 @@ class UvInstaller:
         started = time.monotonic()
         stages.check_request(request)
         workspace = self._workspace(request)
-        for notice in (*workspace.sources.notices, *uvconfig.dropped_variables(self.environ)):
+        checkouts = map(_checkout_notice, filter(is_editable_checkout, request.section.requirements))
+        for notice in (*workspace.sources.notices, *uvconfig.dropped_variables(self.environ), *checkouts):
             reporter.notice(notice)
         first, late = stages.split(request.section)
         packages: tuple[PipPackage, ...] = ()
@@ -229,6 +230,15 @@ def _target(request: PipRequest) -> list[str]:
             raise PipFailed(f"uv knows no wheels for {request.subdir}", hint="resolve on a machine of that platform")
         arguments += ["--python-platform", platform]
     return arguments
+
+
+def _checkout_notice(requirement: PipRequirement) -> Notice:
+    return Notice(
+        "not-editable",
+        f"{requirement.origin}: {mask(requirement.text)} is installed from its commit: uv keeps no checkout to edit",
+        hint="to edit it, clone it yourself and write `-e PATH`",
+        origins=(requirement.origin,),
+    )
 
 
 def hash_flags(packages: Iterable[PipPackage]) -> list[str]:

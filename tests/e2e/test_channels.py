@@ -44,7 +44,7 @@ def test_a_channel_its_server_refuses_is_named_with_its_line(
 
 
 def test_the_setting_that_moved_a_channel_is_named(llmenv: Program, prefix: Path, tmp_path: Path) -> None:
-    """headnerf#22: the name is right and the alias in .condarc is what is gone, so its line has to be in the message."""
+    """headnerf#22: the name is right and the alias in .condarc is what is gone, so its line is in the message."""
     condarc = tmp_path / "condarc.yml"
     condarc.write_text("# a mirror of old\nchannel_alias: https://127.0.0.1:9/anaconda/cloud\n")
     del llmenv.environ["CONDA_CHANNEL_ALIAS"]
@@ -72,7 +72,7 @@ def test_the_line_of_a_channel_is_in_the_payload(llmenv: Program, prefix: Path) 
 def test_nodefaults_is_never_asked_for(
     llmenv: Program, prefix: Path, http_channel: ChannelServer, tmp_path: Path
 ) -> None:
-    """conda 26.7, conda-lock#192, mamba's install.cpp: the word keeps ``defaults`` out and is no channel itself."""
+    """Conda 26.7, conda-lock#192, mamba's install.cpp: the word keeps ``defaults`` out and is no channel itself."""
     condarc = tmp_path / "condarc.yml"
     condarc.write_text(
         f"channels: [defaults]\nchannel_alias: {http_channel.host}\ndefault_channels: [{http_channel.url('other')}]\n"
@@ -90,7 +90,7 @@ def test_nodefaults_is_never_asked_for(
 
 @pytest.mark.parametrize("order", [("a.yml", "b.yml"), ("b.yml", "a.yml")])
 def test_two_files_give_the_order_the_plan_prints(llmenv: Program, order: tuple[str, str]) -> None:
-    """conda and mamba give two ``-f`` files opposite priorities; here one list is printed and is what was solved."""
+    """Conda and mamba give two ``-f`` files opposite priorities; here one list is printed and is what was solved."""
     llmenv.write("a.yml", "channels: [other]\ndependencies: [confused]\n")
     llmenv.write("b.yml", "channels: [conda-forge]\ndependencies: [confused]\n")
     first, second = order
