@@ -132,13 +132,13 @@ def _request(chosen: CreateOptions) -> CreateRequest:
 def _prefix(chosen: CreateOptions) -> Path:
     """Return where the environment goes; an existing one there is replaced only after a yes."""
     from conda_llmenv.cli.wiring import new_prefix, user_config
-    from conda_llmenv.prefix.location import is_environment, path_notices
+    from conda_llmenv.prefix.location import is_environment, is_in_change, path_notices
 
     if not (chosen.name or chosen.prefix):
         return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
     prefix = new_prefix(chosen.name, chosen.prefix, user_config())
     console.warn_all(path_notices(prefix))
-    if is_environment(prefix) and not chosen.yes and not chosen.dry_run:
+    if is_environment(prefix) and not is_in_change(prefix) and not chosen.yes and not chosen.dry_run:
         raise PrefixError(
             f"{prefix} is an environment already",
             hint="add -y to replace it (it comes back if the new one fails), or choose another name",

@@ -94,6 +94,11 @@ def is_environment(folder: Path) -> bool:
     return any(_says_yes((folder / part).is_file) for part in _ENVIRONMENT_PARTS)
 
 
+def is_in_change(prefix: Path) -> bool:
+    """Return whether a change of the prefix is under way, or was when its process ended; a transaction settles it."""
+    return Workplace(prefix).folder.is_dir()
+
+
 def check_target(prefix: Path, *, config: EnvironmentFolders, environ: Mapping[str, str]) -> None:
     """Refuse a path that must never become, or be replaced as, an environment.
 
@@ -234,7 +239,7 @@ def check_occupant(prefix: Path) -> None:
         )
     if not prefix.is_dir():
         raise PrefixError(f"{prefix} is a file", hint="choose a folder that does not exist yet")
-    if is_environment(prefix) or Workplace(prefix).folder.is_dir():  # what a crash left, the next transaction settles
+    if is_environment(prefix) or is_in_change(prefix):
         return
     try:
         foreign = min((path.name for path in prefix.iterdir()), default=None)
