@@ -171,6 +171,10 @@ class Transaction(Protocol):
 
     prefix: Path
 
+    @property
+    def replaces(self) -> bool:
+        """Whether an environment that was there is replaced, and comes back if this fails."""
+
     def __enter__(self) -> Any:
         """Lock, recover leftovers, write the journal and make the prefix in phase ``creating``."""
 

@@ -42,7 +42,9 @@ def compose(**options: Any) -> None:
 
     chosen = ComposeOptions(**options)
     with open_tools(quiet=True) as tools:
-        layers, _choice = with_tier(chosen.compose_request(), tools)
+        layers, choice = with_tier(chosen.compose_request(), tools)
+        if choice is not None and choice.name != chosen.tier:
+            console.say(f"tier {choice.name}: {choice.reason}")
         spec = merge_layers(layers, tools.library)
     if chosen.package is not None:
         _explain(explain(spec, None if chosen.package == EVERYTHING else chosen.package), as_json=chosen.as_json)

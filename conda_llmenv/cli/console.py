@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -20,6 +22,8 @@ JSON_VERSION = 1
 """Version of the payloads printed with ``--json``; raised when a key changes its meaning or goes."""
 
 LABEL_WIDTH = 10
+MINIMAL_COLUMN = 20
+"""Characters a shortened column keeps on the narrowest screen."""
 
 
 def out(text: str = "") -> None:
@@ -33,11 +37,34 @@ def fact(label: str, text: str) -> None:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in aligned columns; the last column is as wide as it is."""
+    """Print rows in aligned columns; on a terminal the last column ends where the screen does."""
     widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles) - 1)]
+    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else None
     for row in (titles, *rows):
         padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        out("  ".join((*padded, row[-1])).rstrip())
+        out("  ".join((*padded, shortened(row[-1], room))).rstrip())
+
+
+def shortened(text: str, room: int | None) -> str:
+    """Return ``text`` cut to ``room`` characters, with an ellipsis where something is missing."""
+    return (
+        text if room is None or len(text) <= max(room, MINIMAL_COLUMN) else f"{text[: max(room, MINIMAL_COLUMN) - 1]}…"
+    )
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """Return a paragraph as lines no longer than the screen (or 100 characters), the later ones indented."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def size(count: float) -> str:
+    """Return bytes in the unit that reads best."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:  # noqa: PLR2004 - that is what a kilo is
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
 
 
 def say(text: str = "") -> None:
@@ -47,10 +74,14 @@ def say(text: str = "") -> None:
 
 def warn(notice: Notice) -> None:
     """Print a warning with its lines and its next step to stderr."""
-    where = ", ".join(dict.fromkeys(origin.where for origin in notice.origins))
-    say(f"{_styled('warning:', 'yellow')} {notice.message}" + (f"  ({where})" if where else ""))
-    if notice.hint:
-        say(f"         hint: {notice.hint}")
+    say("\n".join(warning_lines(notice)))
+
+
+def warning_lines(notice: Notice) -> list[str]:
+    """Return a warning as lines: the sentence, where it stands if that is not said yet, and the next step."""
+    where = dict.fromkeys(origin.where for origin in notice.origins if origin.where not in notice.message)
+    lines = [f"{_styled('warning:', 'yellow')} {notice.message}" + (f"  ({', '.join(where)})" if where else "")]
+    return [*lines, f"         hint: {notice.hint}"] if notice.hint else lines
 
 
 def warn_all(notices: Iterable[Notice]) -> None:

@@ -18,7 +18,7 @@ from conda_llmenv.cli.options import (
     output_options,
     target_options,
 )
-from conda_llmenv.errors import PrefixError
+from conda_llmenv.errors import LlmenvError, PrefixError
 
 if TYPE_CHECKING:
     from conda_llmenv.pipeline.create import CreateRequest
@@ -60,7 +60,9 @@ class CreateOptions(LayerOptions, frozen=True):
 @click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
 @click.option("--keep", is_flag=True, help="Leave a failed environment for inspection.")
 @click.option("--no-verify", is_flag=True, help="Do not import what the recipe promises.")
-@click.option("--no-kernel", is_flag=True, help="Register no Jupyter kernel (this version registers none yet).")
+@click.option(
+    "--no-kernel", is_flag=True, hidden=True, help="Register no Jupyter kernel (this version registers none)."
+)
 @confirm_option
 @output_options
 @json_option
@@ -101,10 +103,24 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
         say_plan(plan)
     if chosen.dry_run:
         return _planned(plan, chosen)
-    if asks:
-        click.confirm("Proceed", default=True, abort=True, err=True)
-    created = create_environment(request, plan, tools)
+    if asks and not click.confirm("Proceed", default=True, err=True):
+        console.say("nothing was changed")
+        return 1
+    try:
+        created = create_environment(request, plan, tools)
+    except LlmenvError as error:
+        error.details = (*error.details, *_what_is_left(request.prefix))
+        raise
     return say_created(created, as_json=chosen.as_json)
+
+
+def _what_is_left(prefix: Path) -> tuple[str, ...]:
+    """Return the sentence that tells a person what a failure left at the prefix."""
+    from conda_llmenv.prefix.location import is_environment
+
+    if not prefix.exists():
+        return ("nothing was left behind",)
+    return (f"what was at {prefix} before is there",) if is_environment(prefix) else ()
 
 
 def _request(chosen: CreateOptions) -> CreateRequest:
@@ -147,10 +163,12 @@ def _prefix(chosen: CreateOptions) -> Path:
 
 
 def _planned(plan: Plan, chosen: CreateOptions) -> int:
-    from conda_llmenv.cli.created import plan_json
+    from conda_llmenv.cli.created import plan_json, say_packages
 
     if chosen.as_json:
         console.payload("create", {"dry_run": True, **plan_json(plan)})
-    else:
-        console.say("\ndry run: nothing was changed")
+        return 0
+    if chosen.verbose:
+        say_packages(plan)
+    console.say("\ndry run: nothing was changed" + ("" if chosen.verbose else "; -v lists every package"))
     return 0

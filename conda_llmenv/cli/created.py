@@ -12,19 +12,18 @@ from conda_llmenv.pipeline.imports import ImportOutcome
 from conda_llmenv.pipeline.plan import Plan
 from conda_llmenv.redact import strip
 
-MEGABYTE = 1_000_000
-
 
 def say_plan(plan: Plan) -> None:
     """Print tier, channels, solve and checks of a plan, one fact a line."""
     draft, solution = plan.draft, plan.solution
     if draft.tier is not None:
         console.fact("tier", f"{draft.tier.name}, {draft.tier.reason}")
-    assumed = [virtual for virtual in draft.virtual if virtual.name == "__cuda"]
-    console.fact("cuda", "; ".join(f"__cuda={virtual.version}, {virtual.reason}" for virtual in assumed) or "none")
+    cuda = next((virtual for virtual in draft.virtual if virtual.name == "__cuda"), None)
+    console.fact("cuda", f"solving as __cuda={cuda.version}, {cuda.reason}" if cuda else "none")
     names = " > ".join(channel.name for channel in draft.channels)
-    console.fact("channels", f"{names}   {draft.solve.channel_priority}")
+    console.fact("channels", f"{names}   ({draft.solve.channel_priority} priority)")
     console.fact("solve", f"{len(solution.records)} packages, {solution.engine}, {solution.seconds:.1f} s{_size(plan)}")
+    console.fact("chosen", _chosen(plan))
     if plan.pip is not None:
         console.fact("pip", pip_line(plan.pip))
     if plan.verdicts:
@@ -34,13 +33,35 @@ def say_plan(plan: Plan) -> None:
             console.say("\n".join((f"warning: {verdict.summary}", *verdict_lines(verdict))))
 
 
+def _chosen(plan: Plan) -> str:
+    """Return the packages that were asked for by name, as they were chosen."""
+    asked = [plan.solution.record(merged.name) for merged in plan.spec.specs]
+    shown = ", ".join(_short(record) for record in asked if record is not None)
+    indent = " " * console.LABEL_WIDTH
+    return "\n".join(console.wrapped(indent + shown, indent)).strip()
+
+
+def _short(record: Record) -> str:
+    """Return name and version, and the build where it tells what a package was built for."""
+    told = "cuda" in record.build or record.build.startswith("cpu")
+    return f"{record.name} {record.version}" + (f" {record.build}" if told else "")
+
+
+def say_packages(plan: Plan) -> None:
+    """Print every package of a plan."""
+    rows = [(record.name, record.version, record.build, strip(record.channel)) for record in plan.solution.records]
+    rows += [(package.name, package.version or "", "", "pip") for package in (plan.pip.packages if plan.pip else ())]
+    console.out()
+    console.table(("name", "version", "build", "channel"), rows)
+
+
 def pip_line(plan: PipPlan) -> str:
     """Return the pip section of a plan on one line."""
     built = [package.name for package in plan.packages if package.built]
     size = sum(package.size or 0 for package in plan.packages)
     parts = [f"{len(plan.packages)} packages, {plan.installer}, {plan.seconds:.1f} s"]
     if size:
-        parts.append(f"{size / MEGABYTE:.1f} MB to fetch unless cached")
+        parts.append(f"{console.size(size)} to fetch unless cached")
     if built:
         parts.append(f"built here: {', '.join(built)}")
     if plan.late:
@@ -50,7 +71,7 @@ def pip_line(plan: PipPlan) -> str:
 
 def _size(plan: Plan) -> str:
     size = sum(record.size or 0 for record in plan.solution.records)
-    return f", {size / MEGABYTE:.1f} MB" if size else ""
+    return f", {console.size(size)}" if size else ""
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -119,7 +140,8 @@ def say_created(created: Created, *, as_json: bool) -> int:
     if not created.works:
         return _say_broken(created)
     console.say(f"\ncreated. Use it:  conda activate {created.prefix}")
-    console.say(f"   without conda:  {created.prefix}/bin/python" if _has_python(created) else "")
+    if _has_python(created):
+        console.say(f"   its Python:     {created.prefix}/bin/python (without the variables that activation sets)")
     return 0
 
 

@@ -24,6 +24,10 @@ def explanation_lines(found: Iterable[Explanation]) -> Iterator[str]:
 
 def _entry(explanation: Explanation) -> Iterator[str]:
     parts = explanation.reasons
+    if explanation.kind == "channel" and len(parts) > 1:
+        first = parts[0].origin
+        yield f"channel {explanation.name:<22} {first.where} … {len(parts)} fragments agree"
+        return
     name = explanation.name if explanation.kind in ("package", "removed") else f"{explanation.kind} {explanation.name}"
     shown = f"{name}  removed" if explanation.kind == "removed" else _title(explanation, name)
     yield shown + ("   all of:" if len(parts) > 1 and explanation.kind in ("package", "pip") else "")

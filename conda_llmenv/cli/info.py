@@ -32,7 +32,10 @@ def _environment(name: str | None, prefix: str | None, *, as_json: bool) -> None
     if as_json:
         console.payload("info", facts)
         return
+    facts["size"] = console.size(facts.pop("bytes"))
     for key, value in facts.items():
+        if value == "":
+            continue
         for number, line in enumerate(_lines(value)):
             console.fact(key if number == 0 else "", line)
 

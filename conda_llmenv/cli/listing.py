@@ -8,6 +8,9 @@ from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.redact import strip
 
+PYPI = "pypi"
+"""The channel that conda, too, shows for what pip installed."""
+
 
 @click.command("list")
 @target_options
@@ -57,11 +60,14 @@ def _list_all(*, as_json: bool) -> None:
 
 def _list_packages(name: str | None, prefix: str | None, *, as_json: bool) -> None:
     from conda_llmenv.cli.wiring import existing_prefix, user_config
-    from conda_llmenv.prefix.inspect import installed
+    from conda_llmenv.prefix.inspect import distributions, installed
 
-    found = installed(existing_prefix(name, prefix, user_config()))
+    prefix_path = existing_prefix(name, prefix, user_config())
+    found = installed(prefix_path)
     rows = [(package.name, package.version, package.build, strip(package.channel)) for package in found]
+    rows += [(one.name, one.version, "", PYPI) for one in distributions(prefix_path)]
     if as_json:
         console.payload("list", [dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in rows])
     else:
-        console.table(("name", "version", "build", "channel"), rows)
+        shown = [(*row[:3], row[3].rstrip("/").rpartition("/")[2]) for row in sorted(rows)]
+        console.table(("name", "version", "build", "channel"), shown)

@@ -98,6 +98,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = llmenv.main(args=arguments, prog_name="llmenv", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return 0
+    except SystemExit as stop:  # how click ends a shell's question for completions
+        return stop.code if isinstance(stop.code, int) else 0
     except BaseException as error:  # noqa: BLE001 - the one handler: everything a person can meet is worded here
         return console.fail(error, arguments)
     return result if isinstance(result, int) else 0

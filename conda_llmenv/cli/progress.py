@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from conda_llmenv.cli import console
 from conda_llmenv.model import Notice
 from conda_llmenv.ports import Reporter
+from conda_llmenv.redact import mask
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -75,6 +76,10 @@ class Quiet:
         """Leave nothing open."""
 
 
+LOGGED = frozenset({"download", "link", "pip", "build"})
+"""Stages worth a line in a log; the report itself tells about the others."""
+
+
 class Lines(Quiet):
     """One line to stderr when a stage ends: what a log file of a batch job should hold."""
 
@@ -93,7 +98,7 @@ class Lines(Quiet):
 
     def finish(self, stage: str, detail: str = "") -> None:
         """Print the stage with its size and seconds."""
-        if stage not in self._started or stage not in TITLES:
+        if stage not in self._started or stage not in LOGGED:
             return
         total = self._totals.get(stage)
         size = "" if total is None else (f"{total / 1e6:.1f} MB, " if stage in BYTE_STAGES else f"{total}, ")
@@ -106,28 +111,25 @@ class Lines(Quiet):
 
 
 class Bars(Quiet):
-    """One live display for all stages, drawn with rich on a terminal."""
+    """One live display for all stages, drawn with rich on a terminal while a stage is at work and gone in between."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
         self._progress: Progress = _progress()
 
-    def __enter__(self) -> Bars:
-        """Start drawing."""
-        self._progress.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop drawing and give the terminal back."""
-        self._progress.stop()
+        """Give the terminal back, also from the middle of a stage."""
+        with self._lock:
+            self._clear()
 
     def start(self, stage: str, total: int | None = None, detail: str = "") -> None:
         """Add a bar."""
         with self._lock:
-            if stage in TITLES:
+            if stage in TITLES and stage not in self._tasks:
+                self._progress.start()
                 self._tasks[stage] = self._progress.add_task(TITLES[stage], total=total, count=_count(stage, 0, total))
 
     def advance(self, stage: str, done: int, total: int | None = None) -> None:
@@ -137,17 +139,30 @@ class Bars(Quiet):
                 self._progress.update(self._tasks[stage], completed=done, total=total, count=_count(stage, done, total))
 
     def finish(self, stage: str, detail: str = "") -> None:
-        """Fill a bar."""
+        """Take a bar away; with the last one the display goes, so that what is printed next has the terminal alone."""
         with self._lock:
-            task = self._tasks.get(stage)
-            if task is not None:
-                total = self._progress.tasks[task].total or 1
-                self._progress.update(task, completed=total, total=total)
+            if stage in self._tasks:
+                self._progress.remove_task(self._tasks.pop(stage))
+                if not self._tasks:
+                    self._clear()
 
     def line(self, stage: str, text: str) -> None:
         """Print output above the bars."""
         if stage in SHOWN_LINES:
-            self._progress.console.print(f"  {text}", markup=False, highlight=False, style="dim")
+            self._above(f"  {text}")
+
+    def notice(self, notice: Notice) -> None:
+        """Print a warning above the bars."""
+        self._above("\n".join(console.warning_lines(notice)))
+
+    def _above(self, text: str) -> None:
+        self._progress.console.print(mask(text), markup=False, highlight=False, soft_wrap=True)
+
+    def _clear(self) -> None:
+        for task in self._tasks.values():
+            self._progress.remove_task(task)
+        self._tasks.clear()
+        self._progress.stop()
 
 
 def _count(stage: str, done: int, total: int | None) -> str:

@@ -29,11 +29,8 @@ def list_tiers(*, as_json: bool) -> None:
         console.payload("tiers list", [tier_json(tier) for tier in found])
         return
     console.table(
-        ("tier", "cards", "capability", "driver", "file"),
-        [
-            (tier.name, _cards(tier), _capability(tier), tier.driver.value if tier.driver else "", tier.origin.file)
-            for tier in found
-        ],
+        ("tier", "memory", "capability", "driver", "cards"),
+        [(tier.name, _memory(tier), _capability(tier), _driver(tier), _cards(tier)) for tier in found],
     )
 
 
@@ -52,7 +49,9 @@ def show(name: str, *, as_json: bool) -> None:
         return
     console.fact("tier", f"{tier.name}   {tier.origin.file}")
     console.fact("about", tier.description)
-    console.fact("cards", _cards(tier))
+    console.fact("cards", ", ".join(filter(None, (_cards(tier), _memory(tier)))))
+    if _capability(tier):
+        console.fact("compute", f"capability {_capability(tier)}, driver {_driver(tier)}")
     for spec in tier.specs:
         console.fact("package", _with_reason(spec.value, spec.why))
     for variable in tier.variables:
@@ -125,6 +124,20 @@ def tier_json(tier: Fragment) -> dict[str, Any]:
 
 def _cards(tier: Fragment) -> str:
     return ", ".join(tier.gpu.match) if tier.gpu and tier.gpu.match else "none"
+
+
+def _driver(tier: Fragment) -> str:
+    return tier.driver.value if tier.driver else ""
+
+
+def _memory(tier: Fragment) -> str:
+    """Return the range of card memory, such as ``60-85 GiB``."""
+    if tier.gpu is None:
+        return ""
+    low, high = tier.gpu.min_memory_mib, tier.gpu.max_memory_mib
+    if low and high:
+        return f"{low // 1024}-{high // 1024} GiB"
+    return f"from {low // 1024} GiB" if low else f"up to {high // 1024} GiB" if high else ""
 
 
 def _capability(tier: Fragment) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from conda_llmenv.cli.console import origin_json
+from conda_llmenv.cli.console import origin_json, wrapped
 from conda_llmenv.model import Change, Status, Verdict
 
 MARKS = {Status.PASS: "✓", Status.WARN: "!", Status.FAIL: "✗", Status.SKIP: "-"}
+
+
+PACKAGED = ("envs/", "recipes/")
+"""How the paths of packaged files start when they are shown; those of a project start with a dot."""
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
@@ -16,8 +20,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     if not lines:
         lines = [f"  {origin.where}   {origin.label}" for origin in verdict.origins if origin.line is not None]
     if verdict.why:
-        first, *rest = verdict.why.splitlines()
-        lines += [f"  why   {first}", *(f"        {line}" for line in rest)]
+        lines += wrapped(f"  why   {' '.join(verdict.why.split())}", " " * 8)
     for number, change in enumerate(verdict.changes):
         lines.append(f"  {'fix   ' if number == 0 else '      '}{_change(change)}")
     return lines
@@ -55,9 +58,18 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _change(change: Change) -> str:
+    if change.origin and change.origin.file.startswith(PACKAGED) and change.name:
+        return f"in a file of yours   {_own_words(change)}"
     where = f"{change.origin.where}   " if change.origin else ""
     if change.kind == "channels":
         return f"{where}channels: [{', '.join(change.new)}]"
     if change.kind == "drop":
         return f"{where}remove {change.name}"
     return f"{where}{', '.join(change.new)}"
+
+
+def _own_words(change: Change) -> str:
+    """Return how a layer of one's own takes over what a packaged file asks for."""
+    if change.kind == "drop":
+        return f"llmenv: {{remove: [{change.name}]}}"
+    return f"dependencies: [{', '.join(repr(new) for new in change.new)}], llmenv: {{replace: [{change.name}]}}"

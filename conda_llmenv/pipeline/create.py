@@ -14,6 +14,7 @@ from msgspec import Struct, to_builtins
 
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
+from conda_llmenv.errors import CheckFailed
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
 from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
 from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
@@ -75,6 +76,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     Raises:
         PrefixError, LockBusy: the prefix cannot be used.
         InstallFailed, PipFailed, PlanRefused: a step failed; what was there before is there again.
+        CheckFailed: what was to take an environment's place does not import what it promises; the old one stays.
     """
     clock = _Clock()
     wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
@@ -87,15 +89,22 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         if wanted is not None and plan.pip is not None:
             result = tools.pip().install(plan.pip, wanted, transaction.prefix, tools.reporter)
             clock.stamp("pip")
+        imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
+        clock.stamp("verify")
+        broken = tuple(outcome for outcome in imports if not outcome.ok)
+        if broken and transaction.replaces:
+            raise CheckFailed(
+                f"{len(broken)} of {len(imports)} imports do not work in the new environment",
+                details=[f"{outcome.module}: {outcome.reason}" for outcome in broken],
+                hint="--no-verify skips this check; in a new folder (-p) the environment stays for inspection",
+            )
         notices = transaction.commit(
             spec=spec_json(request, plan, result),
-            state=_state(plan, result),
+            state=_state(plan, result, imports),
             variables=variables,
             history_specs=plan.draft.solve.specs,
             command=mask(request.command),
         )
-    imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
-    clock.stamp("verify")
     return Created(request.prefix, plan, result, imports, clock.seconds, notices)
 
 
@@ -138,11 +147,13 @@ def _prepare_pip(plan: Plan, wanted: PipRequest, tools: Tools, linked: threading
     return plan
 
 
-def _state(plan: Plan, result: PipResult | None) -> EnvState:
+def _state(plan: Plan, result: PipResult | None, imports: tuple[ImportOutcome, ...]) -> EnvState:
     spec = plan.spec
+    broken = [f"{outcome.module}: {outcome.reason}" for outcome in imports if not outcome.ok]
     return EnvState(
         phase=Phase.CREATED,
         created=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
+        reason=f"cannot be imported: {'; '.join(broken)}" if broken else "",
         tier=spec.tier.name if spec.tier else None,
         recipe=spec.recipe.name if spec.recipe else None,
         llmenv=__version__,
@@ -150,6 +161,7 @@ def _state(plan: Plan, result: PipResult | None) -> EnvState:
             "engine": plan.solution.engine,
             "conda_packages": len(plan.solution.records),
             "pip_packages": len(result.packages) if result else 0,
+            "imports": {outcome.module: outcome.ok for outcome in imports},
             "host": to_builtins(plan.draft.facts),
         },
     )

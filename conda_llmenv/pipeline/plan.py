@@ -7,7 +7,7 @@ import datetime as dt
 from msgspec import Struct, structs
 
 from conda_llmenv.compose import ComposeRequest, compose, read_tiers
-from conda_llmenv.errors import ChannelUnavailable, InputError, PlanRefused, Unsatisfiable
+from conda_llmenv.errors import ChannelUnavailable, InputError, LlmenvError, PlanRefused, Unsatisfiable
 from conda_llmenv.hardware import (
     EDITS,
     apply_changes,
@@ -32,11 +32,14 @@ from conda_llmenv.model import (
     Verdict,
     VirtualPackage,
 )
-from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.pipeline.tools import Silent, Tools
 from conda_llmenv.pypi.provided import kept, provided_distributions
 from conda_llmenv.redact import mask
 
 AUTO = "auto"
+
+EXPLAINED_LINES = 24
+"""Lines of a solver's explanation that are shown."""
 
 
 class PlanRequest(Struct, frozen=True):
@@ -147,7 +150,7 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
         raise located(error, result, tools) from error
     found = check_after(result.spec, solution, result.facts, result.virtual, tables=tools.tables())
     verdicts = (*result.verdicts, *found)
-    refuse_failed(structs.replace(result, verdicts=verdicts), tools, solution)
+    refuse_failed(structs.replace(result, verdicts=verdicts), tools)
     return Plan(result, solution, verdicts)
 
 
@@ -188,17 +191,17 @@ def plan_pip(plan: Plan, request: PipRequest, tools: Tools) -> Plan:
     resolved = tools.pip().resolve(request, tools.reporter)
     found = check_pip(plan.spec, resolved, plan.solution, plan.draft.facts, plan.draft.virtual, tables=tools.tables())
     verdicts = (*plan.verdicts, *found)
-    refuse_failed(structs.replace(plan.draft, verdicts=verdicts), tools, plan.solution)
+    refuse_failed(structs.replace(plan.draft, verdicts=verdicts), tools)
     return structs.replace(plan, pip=resolved, verdicts=verdicts)
 
 
-def refuse_failed(draft: Draft, tools: Tools, solution: Solution | None = None) -> None:
+def refuse_failed(draft: Draft, tools: Tools) -> None:
     """Raise :class:`PlanRefused` for the failed verdicts, with the proof that the proposed changes work."""
     failed = tuple(verdict for verdict in draft.verdicts if verdict.status is Status.FAIL)
     if not failed:
         return
     message = failed[0].summary if len(failed) == 1 else f"{len(failed)} checks refuse this plan"
-    proof = prove_changes(draft, failed, tools) if solution is not None else ()
+    proof = prove_changes(draft, failed, tools)
     raise PlanRefused(message, failed, details=proof)
 
 
@@ -207,13 +210,13 @@ def explained(error: Unsatisfiable, draft: Draft, tools: Tools) -> Unsatisfiable
     verdict = explain_unsatisfiable(draft.spec, error, draft.channels, tools.tables())
     if verdict is not None:
         proof = prove_changes(draft, (verdict,), tools)
-        return PlanRefused(verdict.summary, (verdict,), details=(*proof, "", *error.details))
+        return PlanRefused(verdict.summary, (verdict,), details=(*proof, "", *clipped(error.details)))
     parts = [part for merged in draft.spec.specs if merged.name in error.packages for part in merged.parts]
     asked = [f"{part.value:<30} {part.origin.where}   {part.origin.label}" for part in parts]
     return Unsatisfiable(
         error.message,
         packages=error.packages,
-        details=(*asked, "", *error.details) if asked else error.details,
+        details=(*asked, "", *clipped(error.details)) if asked else clipped(error.details),
         hint=error.hint
         or "relax one of these lines, or see which layer asks for it with `llmenv compose --explain PACKAGE`",
         origins=[part.origin for part in parts],
@@ -236,6 +239,13 @@ def located(error: ChannelUnavailable, draft: Draft, tools: Tools) -> ChannelUna
     )
 
 
+def clipped(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first lines of a solver's explanation; past a screenful it repeats itself."""
+    if len(lines) <= EXPLAINED_LINES:
+        return lines
+    return (*lines[:EXPLAINED_LINES], f"… and {len(lines) - EXPLAINED_LINES} more lines of the same")
+
+
 def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> tuple[str, ...]:
     """Solve again with the proposed changes applied and say what comes out; silent where nothing is proposed."""
     changes = tuple(change for verdict in verdicts for change in verdict.changes)
@@ -248,9 +258,11 @@ def prove_changes(draft: Draft, verdicts: tuple[Verdict, ...], tools: Tools) -> 
         channels=tools.resolve_channels(tuple(channel.name for channel in spec.channels), spec.nodefaults is not None),
     )
     try:
-        solution = tools.engine().solve(request, tools.reporter)
-    except Unsatisfiable:
-        return ("the change alone is not enough: more specs have to move",)
+        solution = tools.engine().solve(request, Silent())
+    except Unsatisfiable as error:
+        return (f"then  more has to move with it: {', '.join(error.packages) or 'other packages'}",)
+    except LlmenvError:
+        return ()  # what the change asks for cannot be reached from here; the refusal stands on its own
     shown = [solution.record(name) for name in ("pytorch", "cuda-version") if solution.record(name)]
     first = str(shown[0]) + ", " if shown else ""
     return (f"then  {first}{len(solution.records)} packages",)

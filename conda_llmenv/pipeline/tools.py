@@ -25,6 +25,25 @@ class Caches(Struct, frozen=True):
     repodata: Path
 
 
+class Silent:
+    """A reporter for work that a person does not wait for, such as solving once more to prove a change."""
+
+    def start(self, stage: str, total: int | None = None, detail: str = "") -> None:
+        """Ignore it."""
+
+    def advance(self, stage: str, done: int, total: int | None = None) -> None:
+        """Ignore it."""
+
+    def finish(self, stage: str, detail: str = "") -> None:
+        """Ignore it."""
+
+    def line(self, stage: str, text: str) -> None:
+        """Ignore it."""
+
+    def notice(self, notice: Notice) -> None:
+        """Ignore it."""
+
+
 class Tools(Struct, frozen=True):
     """Everything a use-case may touch.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,8 @@ from msgspec import Struct
 from conda_llmenv.errors import PrefixError
 
 _BLOCK = 512
+
+PIP_INSTALLERS = frozenset({"pip", "uv", "poetry", "pdm"})
 
 
 class InstalledRecord(Struct, frozen=True):
@@ -24,6 +27,13 @@ class InstalledRecord(Struct, frozen=True):
     channel: str = ""
     url: str = ""
     requested: str = ""
+
+
+class Distribution(Struct, frozen=True):
+    """One Python distribution that pip, or a tool like it, installed."""
+
+    name: str
+    version: str
 
 
 class Interpreter(Struct, frozen=True):
@@ -46,6 +56,16 @@ def installed(prefix: Path) -> tuple[InstalledRecord, ...]:
     except OSError as error:
         raise PrefixError(f"cannot read {prefix / 'conda-meta'}: {error.strerror}") from error
     return tuple(sorted((_record(Path(path)) for path in files), key=lambda record: record.name))
+
+
+def distributions(prefix: Path) -> tuple[Distribution, ...]:
+    """Return what an installer other than conda put into the environment's ``site-packages``, sorted by name."""
+    places = [str(path) for path in sorted(prefix.glob("lib/python3*/site-packages"))]
+    found = {}
+    for one in importlib.metadata.distributions(path=places):
+        if (one.read_text("INSTALLER") or "").strip() in PIP_INSTALLERS:
+            found[one.metadata["Name"]] = Distribution(one.metadata["Name"], one.version)
+    return tuple(found[name] for name in sorted(found))
 
 
 def interpreter(prefix: Path, records: tuple[InstalledRecord, ...]) -> Interpreter | None:

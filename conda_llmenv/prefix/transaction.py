@@ -90,6 +90,11 @@ class PrefixTransaction:
         self._committed = False
         self._guard = SignalGuard(PrefixTransaction.__exit__, PrefixTransaction.commit)
 
+    @property
+    def replaces(self) -> bool:
+        """Whether an environment that was there is replaced; known once the transaction has begun."""
+        return self._entry is not None and self._entry.kind == "replace"
+
     def __enter__(self) -> PrefixTransaction:
         """Lock, settle leftovers, write the journal and make the prefix."""
         self._guard.install()

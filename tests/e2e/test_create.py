@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from tests.index import artifacts
+from tests.index.server import write_flat
 from tests.program import Program
 
 SMALL = "dependencies:\n- python\n- six\nvariables:\n  GREETING: hello\nllmenv:\n  verify: {imports: [six]}\n"
@@ -128,3 +130,38 @@ def test_keep_leaves_the_failed_one_marked(llmenv: Program, prefix: Path) -> Non
     assert "no-such-package" in info["reason"]
     assert not (prefix / "conda-meta" / "history").exists()
     assert llmenv("create", "-p", prefix, "-y", "six").code == 0
+
+
+def test_what_cannot_be_imported_never_takes_an_environments_place(llmenv: Program, prefix: Path) -> None:
+    """A replacement that fails its imports is taken back: the environment that worked is there, whole."""
+    llmenv.write("small.yml", SMALL)
+    assert llmenv("create", "-f", "small.yml", "-p", prefix).code == 0
+    (prefix / "mine.txt").write_text("keep me")
+    llmenv.write("small.yml", SMALL.replace("[six]", "[six, nowhere_to_be_found]"))
+    ended = llmenv("create", "-f", "small.yml", "-p", prefix, "-y")
+    assert ended.code == 1
+    assert "nowhere_to_be_found: ModuleNotFoundError" in ended.stderr
+    assert "is there" in ended.stderr
+    assert (prefix / "mine.txt").read_text() == "keep me"
+    assert subprocess.run([prefix / "bin" / "python", "-c", "import six"], check=False).returncode == 0
+
+
+def test_pip_packages_are_listed(llmenv: Program, prefix: Path, tmp_path: Path) -> None:
+    """``list`` shows what pip installed as conda does: with ``pypi`` as its channel."""
+    wheel = artifacts.wheel("tinydist", "1.0")
+    links = write_flat(tmp_path / "links", [wheel])
+    llmenv.write("team.yml", "dependencies:\n- python\n- pip\n- pip: [tinydist]\n")
+    assert llmenv("create", "-f", "team.yml", "-p", prefix, PIP_FIND_LINKS=str(links)).code == 0
+    rows = llmenv("list", "-p", prefix, "--json").result()
+    assert {"name": "tinydist", "version": "1.0", "build": "", "channel": "pypi"} in rows
+    assert [row["name"] for row in rows if row["name"] == "pip"] == ["pip"]
+    assert "tinydist" in llmenv("list", "-p", prefix).stdout
+
+
+def test_a_dry_run_lists_every_package_on_request(llmenv: Program) -> None:
+    """``-v`` lists the whole plan; without it, what was asked for by name is shown as it was chosen."""
+    short = llmenv("create", "--dry-run", "numpy")
+    assert "chosen" in short.stdout
+    assert "numpy 2" in short.stdout
+    assert "ca-certificates" not in short.stdout
+    assert "ca-certificates" in llmenv("create", "--dry-run", "-v", "numpy").stdout

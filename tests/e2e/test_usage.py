@@ -75,6 +75,7 @@ def test_tiers_and_recipes_complete(llmenv: Program) -> None:
     """The shell offers the names a person can type next."""
     ended = llmenv(_LLMENV_COMPLETE="bash_complete", COMP_WORDS="llmenv create --tier a1", COMP_CWORD="3")
     assert {"plain,a100", "plain,a100-40g"} <= set(ended.stdout.split())
+    assert ended.stderr == ""
 
 
 def test_no_colour_in_a_pipe(llmenv: Program) -> None:
@@ -90,3 +91,11 @@ def test_a_packaged_fragment_is_added_by_name(llmenv: Program) -> None:
     llmenv.write("deepspeed", "dependencies: [six]\n")
     assert "six" in llmenv("compose", "-f", "deepspeed").stdout
     assert "deepspeed" in llmenv("compose", "-f", "deepsped").stderr
+
+
+def test_no_command_is_answered_with_help(llmenv: Program) -> None:
+    """A bare ``llmenv`` shows what there is, and that is no mistake."""
+    ended = llmenv()
+    assert ended.code == 0
+    assert "Commands:" in ended.stdout
+    assert ended.stderr == ""

@@ -1,0 +1,72 @@
+"""On a terminal: a question that is answered, and a progress display that leaves the words alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.program import Program
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def converse(llmenv: Program, answer: bytes, *arguments: str) -> tuple[int, str]:
+    """Run on a pseudo-terminal of 80 columns, answer the first question, and return the code and what was shown."""
+    master, slave = pty.openpty()
+    environ = {**llmenv.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+    process = subprocess.Popen(
+        [*llmenv.argv, *arguments],
+        cwd=llmenv.cwd,
+        env=environ,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - Ctrl-C needs a terminal of its own
+    )
+    os.close(slave)
+    shown, answered, ends = b"", False, time.monotonic() + 60
+    while time.monotonic() < ends:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                shown += os.read(master, 65536)
+            except OSError:
+                break
+        if not answered and b"Proceed" in shown:
+            os.write(master, answer)
+            answered = True
+    try:
+        code = process.wait(10)
+    finally:
+        process.kill()
+        os.close(master)
+    return code, ESCAPES.sub("", shown.decode()).replace("\r", "\n")
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"\x04", 130), (b"\x03", 130)])
+def test_a_no_changes_nothing(llmenv: Program, prefix: Path, answer: bytes, code: int) -> None:
+    """``n``, Ctrl-D and Ctrl-C at the question leave nothing, and say so."""
+    ended, shown = converse(llmenv, answer, "create", "-p", str(prefix), "six")
+    assert ended == code, shown
+    assert "nothing was" in shown
+    assert not prefix.exists()
+    assert "Traceback" not in shown
+
+
+def test_a_yes_creates(llmenv: Program, prefix: Path) -> None:
+    """The plan is shown before the question, each fact on a line of its own."""
+    ended, shown = converse(llmenv, b"y\n", "create", "-p", str(prefix), "six")
+    assert ended == 0, shown
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert any(line.startswith("channels  conda-forge") for line in lines), shown
+    assert any(line.startswith("solve     ") for line in lines), shown
+    assert (prefix / "conda-meta" / "history").is_file()
