@@ -20,6 +20,7 @@ _CULPRITS = tuple(
     for pattern in (
         rf"[Hh]ash mismatch for `{_NAME}",
         rf"Failed to (?:build|download|fetch|read|prepare|install|download and build|generate)[^`\n]* `{_NAME}",
+        rf"Failed to install: \S+ \({_NAME}==",
         rf"Failed (?:building wheel for|to build) '?{_NAME}",
         rf"(?:No matching distribution found for|satisfies the requirement) {_NAME}",
         rf"\b{_NAME} was not found in the",
