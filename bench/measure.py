@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
 
 @dataclass(frozen=True)
@@ -55,22 +58,15 @@ def run_once(command: Command) -> Run:
         RuntimeError: it failed; its last lines are in the message.
     """
     command.before()
-    started = time.monotonic()
-    process = subprocess.Popen(
-        command.argv,
-        env=dict(command.env),
-        cwd=command.cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    output = process.stdout.read() if process.stdout else ""
-    _pid, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall = time.monotonic() - started
-    if process.returncode != 0:
-        raise RuntimeError(f"{command.name} failed with {process.returncode}:\n{output[-3000:]}")
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    with tempfile.NamedTemporaryFile("r") as accounting:
+        argv = [sys.executable, "-I", "-S", LAUNCHER, accounting.name, *command.argv]
+        started = time.monotonic()
+        done = subprocess.run(argv, env=dict(command.env), cwd=command.cwd, capture_output=True, text=True, check=False)
+        wall = time.monotonic() - started
+        code, user, system, peak = accounting.read().split()
+    if code != "0":
+        raise RuntimeError(f"{command.name} failed with {code}:\n{(done.stdout + done.stderr)[-3000:]}")
+    return Run(wall, float(user) + float(system), int(peak) / 1024)
 
 
 def side_by_side(commands: Sequence[Command], runs: int) -> tuple[Figures, ...]:
