@@ -62,16 +62,29 @@ def _lines(conflict: Conflict) -> Iterable[str]:
 
 
 def _hint(conflicts: list[Conflict]) -> str:
-    replaced: dict[str, list[str]] = {}
-    hints: dict[str, None] = {}
+    """Return the way out of every contradiction; where there are several ways, each says what it is for."""
+    ways: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
-        last = conflict.sides[-1][1]
-        if conflict.package and last.file != conflict.sides[0][1].file:
-            file = "llmenv.yml" if last.layer is Layer.COMMAND_LINE and last.line is None else last.file
-            replaced.setdefault(file, []).append(conflict.package)
-        elif conflict.hint:
-            hints[conflict.hint] = None
-    for file, packages in replaced.items():
-        names = ", ".join(dict.fromkeys(packages))
-        hints[f"a later layer may take over by saying so: in {file} add llmenv: {{replace: [{names}]}}"] = None
-    return "; ".join(hints) or "change one of these lines"
+        ways.setdefault(_takeover(conflict) or conflict.hint or "change one of these lines", []).append(conflict)
+    if len(ways) == 1:
+        return "".join(_filled(way, found) for way, found in ways.items())
+    return "; ".join(
+        f"{', '.join(dict.fromkeys(one.subject for one in found))}: {_filled(way, found)}"
+        for way, found in ways.items()
+    )
+
+
+_PACKAGES = "PACKAGES"
+
+
+def _takeover(conflict: Conflict) -> str:
+    """Return how a later file takes over, with a gap for the packages; empty where one file contradicts itself."""
+    last = conflict.sides[-1][1]
+    if not conflict.package or last.file == conflict.sides[0][1].file:
+        return ""
+    file = "llmenv.yml" if last.layer is Layer.COMMAND_LINE and last.line is None else last.file
+    return f"a later layer may take over by saying so: in {file} add llmenv: {{replace: [{_PACKAGES}]}}"
+
+
+def _filled(way: str, conflicts: list[Conflict]) -> str:
+    return way.replace(_PACKAGES, ", ".join(dict.fromkeys(one.package for one in conflicts)))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.matchspec import parse_spec
+from conda_llmenv.compose.ownership import same_distribution
 from conda_llmenv.compose.reading import did_you_mean
 from conda_llmenv.errors import NotFoundError
 from conda_llmenv.model import EnvSpec, MergedSpec, MergedVariable, Notice, Origin, PipRequirement, Sourced
@@ -53,9 +54,19 @@ def explain(spec: EnvSpec, package: str | None = None) -> tuple[Explanation, ...
         variables = [one for one in variables if one.name == wanted]
         if not packages and not variables:
             known = {one.name for one in (*_packages(spec), *_pip(spec), *_removed(spec))}
-            raise NotFoundError(f"no layer asks for {wanted!r}", hint=did_you_mean(wanted, known))
+            hint = _other_name(spec, canonicalize_name(wanted)) or did_you_mean(wanted, known)
+            raise NotFoundError(f"no layer asks for {wanted!r}", hint=hint)
     virtual = [_virtual(name, sourced) for name, sourced in spec.virtual_packages] if package is None else []
     return (*packages, *_channels(spec), *variables, *virtual, *_shadowed(spec))
+
+
+def _other_name(spec: EnvSpec, wanted: str) -> str:
+    """Return a hint where the other side of the environment has the package under a name of its own."""
+    conda = [merged.name for merged in spec.specs if same_distribution(merged.name, wanted)]
+    if conda:
+        return f"conda's name of it is {' or '.join(f'`{name}`' for name in sorted(conda, key=len))}"
+    pip = [one.name for one in spec.pip.requirements if one.name and same_distribution(wanted, one.name)]
+    return f"pip's name of it is {' or '.join(f'`{name}`' for name in dict.fromkeys(pip))}" if pip else ""
 
 
 def _packages(spec: EnvSpec) -> Iterator[Explanation]:

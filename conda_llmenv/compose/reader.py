@@ -7,6 +7,7 @@ from typing import Any
 
 from conda_llmenv.compose.encoding import decode
 from conda_llmenv.compose.matchspec import parse_spec
+from conda_llmenv.compose.ownership import same_distribution
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.compose.reading import Exists, Read, Reading, did_you_mean
 from conda_llmenv.compose.requirement_files import PipLines
@@ -64,6 +65,7 @@ def _fragment(reading: Reading, top: dict[str, tuple[Scalar, Node]]) -> Fragment
     specs, pip, has_pip = _dependencies(reading, top)
     fields: dict[str, Any] = {name: settings.get(name, _empty(name)) for name in KEYS if name not in SETTINGS}
     fields["description"] = _description(reading, top, fields["description"])
+    _check_replaced(reading, fields["replace"], specs, pip)
     return Fragment(
         name=source.name,
         kind=source.kind,
@@ -83,6 +85,21 @@ def _fragment(reading: Reading, top: dict[str, tuple[Scalar, Node]]) -> Fragment
         unknown_keys=tuple(reading.sourced(key) for name, (key, _) in top.items() if name not in TOP_LEVEL),
         **fields,
     )
+
+
+def _check_replaced(reading: Reading, entries: tuple[Sourced, ...], specs: tuple[Sourced, ...], pip: PipLines) -> None:
+    """Note every ``replace`` of a package that this file does not ask for: it would remove it without saying so."""
+    if not entries:
+        return
+    asked = {parse_spec(spec.value).name for spec in specs}
+    installed = {requirement.name for requirement in pip.requirements if requirement.name}
+    for entry in entries:
+        if entry.value not in asked and not any(same_distribution(entry.value, name) for name in installed):
+            reading.problems.add(
+                entry.origin,
+                f"replace {entry.value}: this file asks for no {entry.value} of its own",
+                hint=f"ask for {entry.value} in this file, or use remove",
+            )
 
 
 def _empty(name: str) -> Any:

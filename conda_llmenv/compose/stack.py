@@ -16,6 +16,7 @@ from conda_llmenv.compose.pip_lines import Line, parse_line
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.compose.reader import NODEFAULTS, read_fragment
 from conda_llmenv.compose.reading import did_you_mean
+from conda_llmenv.compose.tier_names import meant_tier
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.model import Fragment, Kind, Layer, Origin, PipKind, PipRequirement, Source, Sourced
 from conda_llmenv.names import check_name
@@ -80,10 +81,24 @@ def named(name: str, kind: Kind, library: Library) -> Source:
         InputError: the name does not fit the written rule.
         NotFoundError: there is none; close names are in the hint.
     """
+    if kind is Kind.TIER:
+        return _tier(name, library)
     check_name(kind.value, name)
-    source = library.tier(name) if kind is Kind.TIER else library.recipe(name)
+    source = library.recipe(name)
     if source is None:
         raise NotFoundError(f"no {kind.value} is named {name!r}", hint=did_you_mean(name, library.names(kind.value)))
+    return source
+
+
+def _tier(name: str, library: Library) -> Source:
+    try:
+        check_name(Kind.TIER.value, name)
+    except InputError as error:
+        error.hint = meant_tier(name, library) or error.hint
+        raise
+    source = library.tier(name)
+    if source is None:
+        raise NotFoundError(f"no tier is named {name!r}", hint=meant_tier(name, library))
     return source
 
 

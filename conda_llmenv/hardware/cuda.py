@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from packaging.version import Version
 
-from conda_llmenv.hardware.asked import CudaAsk, cuda_asks, match_spec
+from conda_llmenv.hardware.asked import CudaAsk, cuda_asks
 from conda_llmenv.hardware.tables import Capability, Tables
 from conda_llmenv.hardware.target import Target
-from conda_llmenv.hardware.versions import minor, permits
+from conda_llmenv.hardware.torch_series import has_build
+from conda_llmenv.hardware.versions import minor
 from conda_llmenv.model import Change, EnvSpec, Origin, Status
-
-PATCHES = 5
-"""Third numbers of torch releases tried: no series had more."""
 
 
 class Fit(Struct, frozen=True):
@@ -22,7 +20,8 @@ class Fit(Struct, frozen=True):
 
     Attributes:
         status: FAIL below the floor of the major; WARN from there to the toolkit's own driver (minor-version
-            compatibility: no PTX JIT, new features off); PASS from there on; SKIP where no driver is known.
+            compatibility: no PTX JIT, new features off), but PASS where a tier only assumes the driver; PASS from
+            there on; SKIP where no driver is known.
         floor: smallest driver that runs it at all.
         full: driver from which it works in full.
     """
@@ -44,7 +43,8 @@ def fit_driver(cuda: Version, target: Target, tables: Tables) -> Fit:
     """Return whether the target's driver runs ``cuda``.
 
     Where only a CUDA version is known (an override or a tier's assumption), the same rule is applied to it: a newer
-    major does not run, a newer minor of the same major runs with limits.
+    major does not run, a newer minor of the same major runs with limits. What a tier assumes is the least that such
+    machines have, no reason to warn.
     """
     floor, full = tables.driver_floor(cuda), tables.toolkit_driver(cuda)
     if target.driver is not None and floor is not None:
@@ -55,7 +55,8 @@ def fit_driver(cuda: Version, target: Target, tables: Tables) -> Fit:
         return Fit(Status.SKIP, floor, full)
     if cuda.major > target.cuda.major:
         return Fit(Status.FAIL, floor, full)
-    return Fit(Status.WARN if minor(cuda) > minor(target.cuda) else Status.PASS, floor, full)
+    limited = minor(cuda) > minor(target.cuda) and not target.driver_assumed
+    return Fit(Status.WARN if limited else Status.PASS, floor, full)
 
 
 def misfit(cuda: Version, capability: Capability, tables: Tables) -> str | None:
@@ -78,8 +79,13 @@ def usable(target: Target, tables: Tables) -> tuple[Version, ...]:
 
 
 def replacements(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables: Tables) -> tuple[Change, ...]:
-    """Return for each spec the change that makes it ask for a CUDA the target can use; none if one has no such."""
-    changes = [_replacement(ask, spec, target, tables) for ask in asks]
+    """Return for each spec the change that makes it ask for a CUDA the target can use; none if one has no such.
+
+    The CUDA has to fit everything else that the environment asks for, as far as the tables know.
+    """
+    others = [ask for ask in cuda_asks(spec, tables) if ask not in asks and _tied(ask, tables)]
+    known = [cuda for cuda in _with_framework(spec, target, tables) if all(cuda in other.allowed for other in others)]
+    changes = [_replacement(ask, known, tables) for ask in asks]
     return tuple(change for change in changes if change) if all(changes) else ()
 
 
@@ -93,7 +99,7 @@ def limit_cuda(spec: EnvSpec, target: Target, tables: Tables) -> tuple[Change, .
     lever = next((asks[name] for name in LEVERS if name in asks), None)
     if lever is not None:
         return replacements((lever,), spec, target, tables)
-    known = usable(target, tables)
+    known = _with_framework(spec, target, tables)
     return (Change("add", (_range("cuda-version", known),), name="cuda-version"),) if known else ()
 
 
@@ -104,33 +110,27 @@ def _range(name: str, known: Sequence[Version]) -> str:
     return f"{name} >={least},<{newest.major + 1}"
 
 
-def _replacement(ask: CudaAsk, spec: EnvSpec, target: Target, tables: Tables) -> Change | None:
+def _with_framework(spec: EnvSpec, target: Target, tables: Tables) -> list[Version]:
+    """The usable CUDA minors for which there is a pytorch that the specs permit."""
+    return [cuda for cuda in usable(target, tables) if has_build(spec, cuda, tables)]
+
+
+def _tied(ask: CudaAsk, tables: Tables) -> bool:
+    """Whether a spec has to agree with the other packages of CUDA; those of before CUDA 12 stand for themselves."""
+    package = tables.cuda_packages.get(ask.name)
+    return package is not None and package.successor is None and not package.versions
+
+
+def _replacement(ask: CudaAsk, usable_cuda: Sequence[Version], tables: Tables) -> Change | None:
     package = tables.cuda_packages.get(ask.name)
     if package is None:
         return None
     known = [
         cuda
-        for cuda in usable(target, tables)
+        for cuda in usable_cuda
         if (not package.versions or cuda in package.versions) and (package.newest is None or cuda <= package.newest)
     ]
-    known = [cuda for cuda in known if framework_has(spec, cuda, tables)]
     if not known:
         return None
     exact = package.versions or package.newest
     return Change("spec", (f"{ask.name}={known[-1]}" if exact else _range(ask.name, known),), ask.origins[-1], ask.name)
-
-
-def framework_has(spec: EnvSpec, cuda: Version, tables: Tables) -> bool:
-    """Return whether a pytorch that the specs permit was ever built for ``cuda``.
-
-    Only the series of the closed channel ``pytorch`` are known; a newer one is taken to exist for every CUDA.
-    """
-    merged = spec.spec("pytorch")
-    if merged is None:
-        return True
-    versions = [match_spec(text).version for text in merged.texts]
-    open_ended = str(tables.torch[0].latest)
-    series = [str(name) for name, built in tables.conda_torch.items() if cuda in built]
-    spelled = [open_ended, *(f"{name}.{patch}" for name in series for patch in range(PATCHES)), *series]
-    newer = [str(release.latest) for release in tables.torch if str(release.series) not in tables.conda_torch]
-    return all(permits(version, [*spelled, *newer]) is not False for version in versions)

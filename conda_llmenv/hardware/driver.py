@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from conda_llmenv.hardware.asked import CudaAsk
-from conda_llmenv.hardware.cuda import ChosenCuda, Fit, fit_driver, limit_cuda, replacements
+from conda_llmenv.hardware.cuda import ChosenCuda, Fit, fit_driver, limit_cuda, replacements, usable
 from conda_llmenv.hardware.tables import Tables
 from conda_llmenv.hardware.target import Target
+from conda_llmenv.hardware.torch_series import asked_words, has_build, newest_built_for, oldest_major
 from conda_llmenv.hardware.versions import driver_text, permits
 from conda_llmenv.model import Change, EnvSpec, Origin, Status, Verdict
 
@@ -56,9 +57,9 @@ def check_asks(asks: Sequence[CudaAsk], spec: EnvSpec, target: Target, tables: T
             Status.FAIL,
             f"{wrong[0].text} needs CUDA {cuda}, which {target.driver_words} does not run",
             detail=tuple(f"asked for by {ask.where}" for ask in wrong),
-            why=_why_floor(cuda, fit),
+            why=f"{_why_floor(cuda, fit)}{_why_framework(spec, target, tables)}",
             origins=tuple(dict.fromkeys(origin for ask in wrong for origin in ask.origins)),
-            changes=replacements(wrong, spec, target, tables) or _newer_driver(fit),
+            changes=replacements(wrong, spec, target, tables) or _ways_out(fit, spec, target, tables),
         ),
     )
 
@@ -70,14 +71,26 @@ def check_chosen(chosen: ChosenCuda, spec: EnvSpec, target: Target, tables: Tabl
     cuda, fit = chosen.cuda, fit_driver(chosen.cuda, target, tables)
     if fit.status is Status.FAIL:
         summary = f"{chosen.words} is built for CUDA {cuda}, which {target.driver_words} does not run"
-        changes = limit_cuda(spec, target, tables) or _newer_driver(fit)
-        why = _why_floor(cuda, fit)
+        changes = limit_cuda(spec, target, tables) or _ways_out(fit, spec, target, tables)
+        why = f"{_why_floor(cuda, fit)}{_why_framework(spec, target, tables)}"
         return (Verdict("driver-floor", LINK, fit.status, summary, why=why, origins=chosen.origins, changes=changes),)
     if fit.status is Status.WARN:
         return (_limited(cuda, target, fit, chosen.origins),)
     if fit.status is Status.SKIP:
         return (Verdict("driver-floor", LINK, fit.status, f"CUDA {cuda} chosen; no driver here to judge it against"),)
+    if target.driver_assumed and fit.full:
+        words = (
+            f"CUDA {cuda} needs driver {_least(fit, target, tables)} or newer; {driver_text(fit.full)} for everything"
+        )
+        return (Verdict("driver-floor", LINK, fit.status, words),)
     return (Verdict("driver-floor", LINK, fit.status, f"{target.driver_words} runs CUDA {cuda}"),)
+
+
+def _least(fit: Fit, target: Target, tables: Tables) -> str:
+    """The oldest driver that will do: that of the CUDA major, or of the first CUDA that knows the card."""
+    first = tables.first_cuda_for(target.capability) if target.capability else None
+    known = [driver for driver in (fit.floor, tables.toolkit_driver(first) if first else None) if driver]
+    return driver_text(max(known)) if known else "of its major"
 
 
 def _limited(cuda: Version, target: Target, fit: Fit, origins: tuple[Origin, ...]) -> Verdict:
@@ -96,6 +109,31 @@ def _why_floor(cuda: Version, fit: Fit) -> str:
     if fit.floor is None:
         return "Drivers run their own CUDA major and older ones, never a newer major."
     return f"CUDA {cuda.major}.x needs driver {driver_text(fit.floor)} or newer; a driver never runs a newer major."
+
+
+def _without_framework(spec: EnvSpec, target: Target, tables: Tables) -> bool:
+    """Whether the specs leave no pytorch that was built for a CUDA the target can use."""
+    return not any(has_build(spec, cuda, tables) for cuda in usable(target, tables))
+
+
+def _why_framework(spec: EnvSpec, target: Target, tables: Tables) -> str:
+    major = oldest_major(spec, tables)
+    if major is None or not _without_framework(spec, target, tables):
+        return ""
+    return f" {asked_words(spec)} is built for CUDA {major} and newer only: an older CUDA has no such pytorch."
+
+
+def _ways_out(fit: Fit, spec: EnvSpec, target: Target, tables: Tables) -> tuple[Change, ...]:
+    """A newer driver; or an older framework, where it is what needs the newer CUDA."""
+    known = usable(target, tables)
+    older = newest_built_for(known[-1], spec, tables) if known and _without_framework(spec, target, tables) else None
+    if older is None or fit.floor is None:
+        return _newer_driver(fit)
+    words = (
+        f"install driver {driver_text(fit.floor)} or newer, "
+        f"or ask for pytorch {older} or older: the newest built for CUDA {known[-1]}"
+    )
+    return (Change("host", (words,)),)
 
 
 def _newer_driver(fit: Fit) -> tuple[Change, ...]:

@@ -17,6 +17,7 @@ from conda_llmenv.hardware.tiers import (
     tier_capability,
 )
 from conda_llmenv.hardware.versions import parse
+from conda_llmenv.hardware.virtual import is_assumed
 from conda_llmenv.model import EnvSpec, Gpu, HostFacts, Origin, VirtualPackage
 
 
@@ -31,6 +32,7 @@ class Target(Struct, frozen=True):
         assumed: no card of the tier was seen here.
         driver: the driver of this machine where it counts, else None.
         cuda: newest CUDA that the driver runs in full.
+        driver_assumed: the tier alone says which driver; nothing was measured and no override was set.
         driver_words: the driver, or what is assumed about it, in words.
         origins: lines of the tier.
     """
@@ -42,6 +44,7 @@ class Target(Struct, frozen=True):
     assumed: bool
     driver: Version | None
     cuda: Version | None
+    driver_assumed: bool
     driver_words: str
     origins: tuple[Origin, ...]
 
@@ -74,6 +77,7 @@ def target_of(
         assumed=not here if assumed is None else assumed,
         driver=driver,
         cuda=cuda,
+        driver_assumed=any(package.name == "__cuda" and is_assumed(package) for package in virtual),
         driver_words=words,
         origins=(tier.origin,) if tier else (),
     )
@@ -98,4 +102,4 @@ def _driver(facts: HostFacts, virtual: Sequence[VirtualPackage]) -> tuple[Versio
     driver = parse(facts.driver)
     if driver and facts.cuda_max == offered.version:
         return driver, cuda, f"driver {facts.driver} (CUDA up to {cuda})"
-    return None, cuda, f"__cuda={offered.version}, {offered.reason}"
+    return None, cuda, f"__cuda={offered.version} ({offered.reason})"

@@ -15,6 +15,8 @@ from conda_llmenv.model import EnvSpec, HostFacts, Notice, Sourced, VirtualPacka
 DEFAULT_GLIBC = "2.28"
 """Assumed where the C library cannot be read: what conda-forge and PyTorch's wheels build against since 2024."""
 
+_ASSUMED = "assumed by "
+
 _ARCHITECTURES = {"64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "ppc64le": "ppc64le", "32": "x86"}
 
 
@@ -62,7 +64,12 @@ def _assumed(spec: EnvSpec, name: str, build: str = "0") -> tuple[VirtualPackage
     assumed = assumption(spec, name)
     if assumed is None:
         return ()
-    return (VirtualPackage(name, assumed.value, build, f"assumed by {assumed.origin.where}"),)
+    return (VirtualPackage(name, assumed.value, build, f"{_ASSUMED}{assumed.origin.where}"),)
+
+
+def is_assumed(package: VirtualPackage) -> bool:
+    """Return whether only a layer says that the target offers this: neither this machine nor an override does."""
+    return package.reason.startswith(_ASSUMED)
 
 
 def assumption(spec: EnvSpec, name: str) -> Sourced | None:
@@ -116,7 +123,7 @@ def _cuda_arch(
     found = tier_capability(tier, tables) if tier else None
     if tier is None or found is None:
         return _assumed(spec, "__cuda_arch")
-    return (VirtualPackage("__cuda_arch", dotted(found), reason=f"assumed by {tier.origin.file}"),)
+    return (VirtualPackage("__cuda_arch", dotted(found), reason=f"{_ASSUMED}{tier.origin.file}"),)
 
 
 def _glibc(
@@ -161,6 +168,6 @@ def _archspec(facts: HostFacts, spec: EnvSpec, environ: Mapping[str, str]) -> Vi
         return VirtualPackage("__archspec", "1", facts.cpu_level, "processor of this machine")
     assumed = assumption(spec, "__archspec")
     if assumed:
-        return VirtualPackage("__archspec", "1", assumed.value, f"assumed by {assumed.origin.where}")
+        return VirtualPackage("__archspec", "1", assumed.value, f"{_ASSUMED}{assumed.origin.where}")
     tail = facts.subdir.partition("-")[2]
     return VirtualPackage("__archspec", "1", _ARCHITECTURES.get(tail, tail), f"target {facts.subdir}")

@@ -12,7 +12,7 @@ from rattler import MatchSpec, Version, VersionSpec
 
 from conda_llmenv.compose.matchspec import parse_spec, write_spec
 from conda_llmenv.compose.versions import intersect, is_satisfiable
-from conda_llmenv.errors import ConflictError, FileFormatError
+from conda_llmenv.errors import ConflictError, FileFormatError, InputError
 from tests.compose.files import fragment, merged, report, texts_of
 
 
@@ -110,9 +110,47 @@ def test_replace_acts_on_earlier_layers_only() -> None:
 
 
 def test_a_takeover_of_nothing_in_ones_own_file_is_pointed_out() -> None:
-    """A typo in `replace` would otherwise pass in silence."""
-    texts = ["dependencies: [numpy]", "{}", "{}", "llmenv: {replace: [nunpy]}"]
+    """A typo in `remove` would otherwise pass in silence."""
+    texts = ["dependencies: [numpy]", "{}", "{}", "llmenv: {remove: [nunpy]}"]
     assert [notice.code for notice in merged(*texts).notices] == ["takeover-unused"]
+
+
+@pytest.mark.parametrize(
+    "text", ["llmenv:\n  replace: [cuda-version]\n", "dependencies: [cuda]\nllmenv: {replace: [cuda-version]}\n"]
+)
+def test_replacing_a_package_by_nothing_is_an_error(text: str) -> None:
+    """It would delete an earlier pin in silence, which is the job of `remove`."""
+    with pytest.raises(InputError) as caught:
+        fragment(text, "llmenv")
+    assert "llmenv.yml:2: replace cuda-version: this file asks for no cuda-version of its own" in report(caught.value)
+    assert caught.value.hint == "ask for cuda-version in this file, or use remove"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dependencies: ['conda-forge::Numpy >=2']\nllmenv: {replace: [numpy]}",
+        "dependencies: [pip, pip: ['numpy>=2']]\nllmenv: {replace: [NumPy]}",
+        "dependencies: [pip, pip: ['torch>=2']]\nllmenv: {replace: [pytorch]}",
+    ],
+)
+def test_a_replacement_may_come_from_either_side(text: str) -> None:
+    """Whatever its spelling, and also where pip takes over what conda provided under another name."""
+    assert fragment(text).replace
+
+
+def test_every_kind_of_contradiction_has_its_way_out() -> None:
+    """A pin across files, a file against itself and a package on both sides: one report, three ways out."""
+    with pytest.raises(ConflictError) as caught:
+        merged(
+            "dependencies: [nccl=2.1, pytorch, a=1, a=2]", "dependencies: ['nccl >=3', pip, pip: [torch, x==1, x==2]]"
+        )
+    ways = caught.value.hint.split("; ")
+    assert ways == [
+        "a, x (pip): change one of these lines",
+        "nccl: a later layer may take over by saying so: in b.yml add llmenv: {replace: [nccl]}",
+        "torch: choose one side: llmenv: {owner: {torch: conda}} or {owner: {torch: pip}}",
+    ]
 
 
 @pytest.mark.parametrize(

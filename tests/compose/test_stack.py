@@ -10,7 +10,7 @@ from conda_llmenv.compose import ComposeRequest, compose, explain, read_recipes,
 from conda_llmenv.errors import ConflictError, FileFormatError, InputError, NotFoundError
 from conda_llmenv.library import FileLibrary
 from conda_llmenv.model import EnvSpec
-from tests.compose.files import report, texts_of
+from tests.compose.files import merged, report, texts_of
 
 PACKAGED = {
     "envs/base.yml": "channels: [conda-forge]\ndependencies: ['python >=3.10', pip]\n",
@@ -63,7 +63,8 @@ def test_layers_come_in_one_order_and_each_file_once(library: FileLibrary, tmp_p
 @pytest.mark.parametrize(
     ("request_", "word"),
     [
-        (ComposeRequest(tier="a10"), "did you mean `a100`?"),
+        (ComposeRequest(tier="a1000"), "did you mean `a100`?"),
+        (ComposeRequest(tier="A100"), "tiers are lower case: a100"),
         (ComposeRequest(recipe="stf"), "did you mean `sft`?"),
         (ComposeRequest(recipe="zzz"), "known: sft"),
         (ComposeRequest(files=(Path("gone.yml"),)), "gone.yml cannot be read: No such file"),
@@ -225,3 +226,48 @@ def test_a_placeholder_that_an_export_left_behind_is_refused(library: FileLibrar
         stack(ComposeRequest(files=(Path("f.yml"),)), library)
     assert "${TOKEN}" in report(caught.value)
     assert stack(ComposeRequest(files=(Path("g.yml"),)), library)[-1].channels[0].value == "https://h/t/${TOKEN}/ch"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("l4", "L4 belongs to tier small"),
+        ("4090", "RTX 4090 belongs to tier small"),
+        ("rtx4090", "RTX 4090 belongs to tier small"),
+        ("RTX-4090", "RTX 4090 belongs to tier small"),
+        ("H200", "H200 belongs to tier h100"),
+        ("NVIDIA H200 NVL", "H200 belongs to tier h100"),
+        ("l40", "L40 belongs to tier l40s"),
+        ("A800", "A800 belongs to tier a100-40g or a100-80g"),
+        ("h10", "did you mean `h100`?"),
+    ],
+)
+def test_the_name_of_a_card_leads_to_its_tier(tmp_path: Path, word: str, hint: str) -> None:
+    """People type what the card is called; only then is a name of a tier guessed. A broken tier does not matter."""
+    cards = {
+        "small": ["RTX 4090", "L4"],
+        "h100": ["H100", "H200"],
+        "l40s": ["L40S", "L40"],
+        "a100-40g": ["A800"],
+        "a100-80g": ["A800"],
+    }
+    write(tmp_path / "tiers", {f"{name}.yml": f"llmenv: {{gpu: {{match: {found}}}}}" for name, found in cards.items()})
+    write(tmp_path / "tiers", {"broken.yml": "llmenv: {gpu: [1"})
+    with pytest.raises(InputError) as caught:
+        stack(ComposeRequest(tier=word), FileLibrary(tmp_path / "work", tmp_path / "home", tmp_path, tmp_path))
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "hint"),
+    [
+        ("dependencies: [pytorch-gpu, pytorch]", "torch", "conda's name of it is `pytorch` or `pytorch-gpu`"),
+        ("dependencies: [pip, pip: [torch]]", "pytorch", "pip's name of it is `torch`"),
+        ("dependencies: [nccl]", "nvidia-nccl-cu12", "conda's name of it is `nccl`"),
+    ],
+)
+def test_the_other_sides_name_of_a_package(text: str, asked: str, hint: str) -> None:
+    """Conda and PyPI name some packages differently; asking for one by the other's name says so."""
+    with pytest.raises(NotFoundError) as caught:
+        explain(merged(text), asked)
+    assert caught.value.hint == hint

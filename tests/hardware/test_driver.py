@@ -80,6 +80,64 @@ def test_a_newer_minor_of_the_same_major_is_a_warning_on_what_was_chosen() -> No
     assert not [verdict for verdict in found if verdict.status is Status.FAIL]
 
 
+@pytest.mark.parametrize(
+    ("tier", "least"), [("a100", "525.60.13"), ("t4", "525.60.13"), ("v100", "525.60.13"), ("rtx-50", "570.26")]
+)
+def test_a_driver_that_a_tier_only_assumes_is_no_reason_to_warn(tier: str, least: str) -> None:
+    """Nothing was measured: the facts are told, and the first driver of the card counts where that is newer."""
+    spec = composed("dependencies: [pytorch-gpu]\n", tier)
+    plan = solution(record("pytorch", "2.12.0", "cuda129_mkl_py311_h49b8cc7_300", depends=("__cuda",)))
+    found = check_after(spec, plan, LOGIN_NODE, offered(LOGIN_NODE, spec))
+    (verdict,) = [verdict for verdict in found if verdict.link == "driver"]
+    assert (verdict.status, verdict.check) == (Status.PASS, "driver-floor")
+    assert verdict.summary == f"CUDA 12.9 needs driver {least} or newer; 575.51.03 for everything"
+
+
+def test_an_override_of_an_older_minor_still_warns() -> None:
+    """A person said which driver it is, so that its limits matter."""
+    spec = composed("dependencies: [pytorch-gpu]\n")
+    plan = solution(record("pytorch", "2.12.0", "cuda129_mkl_py311_h49b8cc7_300", depends=("__cuda",)))
+    virtual = offered(LOGIN_NODE, spec, {"CONDA_OVERRIDE_CUDA": "12.4"})
+    found = check_after(spec, plan, LOGIN_NODE, virtual)
+    (verdict,) = [verdict for verdict in found if verdict.link == "driver"]
+    assert (verdict.status, verdict.check) == (Status.WARN, "driver-minor")
+    assert "on __cuda=12.4 (CONDA_OVERRIDE_CUDA) by minor-version compatibility only" in verdict.summary
+
+
+FRAMEWORK = "dependencies:\n  - {0}\n  - cuda-version >=12.8,<13\n  - python >=3.11,<3.14\n"
+
+
+@pytest.mark.parametrize("pytorch", ["pytorch >=2.8", "pytorch 2.10.*"])
+def test_no_older_cuda_is_proposed_that_the_framework_was_never_built_for(pytorch: str) -> None:
+    """A driver of CUDA 11 and a pytorch of CUDA 12: a newer driver or an older pytorch, never cuda-version <12."""
+    (verdict,) = verdicts(FRAMEWORK.format(pytorch), "470.82.01", "11.4")
+    (change,) = verdict.changes
+    assert change.kind == "host"
+    assert change.new[0].startswith("install driver 525.60.13 or newer, or ask for pytorch 2.7 or older")
+    assert f"{pytorch} (environment.yml:2) is built for CUDA 12 and newer only" in verdict.why
+
+
+def test_an_older_cuda_is_proposed_where_the_framework_has_it() -> None:
+    """Pytorch 2.7 had builds for CUDA 11, so that the spec of CUDA is what to change."""
+    (verdict,) = verdicts(FRAMEWORK.format("pytorch >=2.6"), "470.82.01", "11.4")
+    assert [change.new[0] for change in verdict.changes] == ["cuda-version >=11.0,<12"]
+    assert "newer only" not in verdict.why
+
+
+def test_the_python_asked_for_takes_part_in_what_the_framework_has() -> None:
+    """No pytorch of CUDA 11 runs on Python 3.14, so that only a newer driver is left."""
+    text = "dependencies:\n  - pytorch\n  - cuda-version=12.8\n  - python=3.14\n"
+    (verdict,) = verdicts(text, "470.82.01", "11.4")
+    assert [change.new[0] for change in verdict.changes] == ["install driver 525.60.13 or newer"]
+
+
+def test_a_change_of_cuda_agrees_with_the_other_specs_of_cuda() -> None:
+    """CUDA 13 is wanted by one line and a 12.6 runtime by another: the first is brought to the second."""
+    text = "dependencies:\n  - cuda-version=13.0\n  - cuda-cudart=12.6\n"
+    (verdict,) = verdicts(text, "550.54.15", "12.4")
+    assert [(change.name, change.new[0]) for change in verdict.changes] == [("cuda-version", "cuda-version >=12.6,<13")]
+
+
 def test_a_newer_major_that_a_solver_let_through_is_refused() -> None:
     """An engine that ignores ``constrains: __cuda`` chose CUDA 13: our own comparison stops it (cases.md 42)."""
     spec, facts = composed("dependencies:\n  - pytorch-gpu\n"), host("535.104.05", "12.2", A100_CARD)
