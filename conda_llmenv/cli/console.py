@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import shutil
+import signal
 import sys
 import textwrap
 import traceback
@@ -137,7 +138,8 @@ def _known(error: BaseException) -> LlmenvError | None:
         return error
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         failure = LlmenvError("interrupted; nothing was left half-done")
-        failure.code, failure.exit_code = "interrupted", 130
+        cause = error.__cause__ or error  # click puts its own exception before the one that has the signal
+        failure.code, failure.exit_code = "interrupted", 128 + getattr(cause, "number", signal.SIGINT)
         return failure
     if isinstance(error, click.ClickException):
         failure = LlmenvError(error.format_message().rstrip("."), hint=_usage_hint(error))

@@ -31,9 +31,17 @@ LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
 def open_tools(
     *, quiet: bool = False, as_json: bool = False, engine: str = "auto", installer: str = "auto"
 ) -> Iterator[Tools]:
-    """Open the tools of one command: its progress display and a scratch folder that is gone afterwards."""
+    """Open the tools of one command: its progress display and a scratch folder that is gone afterwards.
+
+    A signal that asks the program to end is an exception meanwhile, so that programs it started end with it.
+    """
+    from conda_llmenv.prefix.signals import SignalGuard
+
     config = user_config()
     with contextlib.ExitStack() as stack:
+        guard = SignalGuard()
+        guard.install()
+        stack.callback(guard.restore)
         reporter = stack.enter_context(display(quiet=quiet, as_json=as_json))
 
         @functools.cache
