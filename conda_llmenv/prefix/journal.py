@@ -16,9 +16,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import Owner
@@ -29,8 +30,7 @@ from conda_llmenv.prefix.state import read_json, write_json
 KINDS = ("create", "replace", "remove")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What is being done to a prefix.
 
     Attributes:
@@ -48,15 +48,15 @@ class Entry:
     made_parents: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
-class Workplace:
+class Workplace(Struct, frozen=True):
     """The paths beside a prefix that a change of it uses."""
 
     prefix: Path
-    folder: Path = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", self.prefix.with_name(f".{self.prefix.name}.llmenv"))
+    @property
+    def folder(self) -> Path:
+        """The work folder of the change under way."""
+        return self.prefix.with_name(f".{self.prefix.name}.llmenv")
 
     @property
     def lock(self) -> Path:

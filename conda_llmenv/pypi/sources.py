@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import InputError
@@ -86,8 +86,7 @@ _WITHOUT_EFFECT = frozenset(
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Z0-9_]+)\}")
 
 
-@dataclass
-class FormatControl:
+class FormatControl(Struct):
     """Which distributions may be wheels or sources, with pip's rule for several statements in a row."""
 
     no_binary: list[str] = field(default_factory=list)
@@ -110,8 +109,7 @@ class FormatControl:
                 target.append(name)
 
 
-@dataclass
-class Sources:
+class Sources(Struct):
     """Everything that decides where a resolution looks and what it accepts.
 
     Attributes:

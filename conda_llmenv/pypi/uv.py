@@ -6,10 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from conda_llmenv.errors import PipFailed
@@ -18,7 +17,6 @@ from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages, uvconfig
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.failures import culprit, failed
-from conda_llmenv.pypi.late import install_late
 from conda_llmenv.pypi.pylock import completed, parse_pylock
 from conda_llmenv.pypi.requirements import asked_hashes, asked_line, is_editable_checkout, pinned_line, without_hashes
 from conda_llmenv.pypi.sources import gather
@@ -33,8 +31,7 @@ UNKNOWN_SIZE = 1_000_000
 """What a wheel of unknown size counts as."""
 
 
-@dataclass
-class UvInstaller:
+class UvInstaller(Struct):
     """Resolves and installs pip sections with uv.
 
     Args:
@@ -111,6 +108,8 @@ class UvInstaller:
             self._install_first(plan, request, workspace, prefix, lines)
         built: tuple[PipPackage, ...] = ()
         if plan.late:
+            from conda_llmenv.pypi.late import install_late
+
             built = install_late(plan, request, workspace, prefix=prefix, lines=lines, environ=self.environ)
         reporter.finish(STAGE)
         return PipResult(self.name, (*plan.packages, *built), time.monotonic() - started)
