@@ -167,7 +167,9 @@ def _minor(text: str, constraint: str, origin: Origin) -> Iterator[tuple[str, tu
 
 def _solved_builds(fragment: Fragment) -> Iterator[Notice]:
     solved = [
-        spec for spec in fragment.specs if "=" in spec.value and _SOLVED_BUILD.fullmatch(parse_spec(spec.value).build)
+        spec
+        for spec in fragment.specs
+        if "=" in spec.value and (build := parse_spec(spec.value).build) and _SOLVED_BUILD.fullmatch(build)
     ]
     if len(solved) >= SOLVED_BUILDS:
         origin = solved[0].origin

@@ -55,7 +55,10 @@ def gather_specs(fragments: Iterable[Fragment]) -> SpecTable:
                 table.used.add(entry.origin)
         for sourced in fragment.specs:
             parsed = parse_spec(sourced.value)
-            table.packages.setdefault(parsed.name, Gathered()).parts.append((sourced, parsed))
+            known = table.packages.get(parsed.name)
+            if known is None:
+                known = table.packages[parsed.name] = Gathered()
+            known.parts.append((sourced, parsed))
     return table
 
 
@@ -67,9 +70,10 @@ def merge_specs(table: SpecTable) -> tuple[tuple[MergedSpec, ...], list[Conflict
         gathered = table.packages[name]
         if not gathered.parts:
             continue
-        found = list(_contradictions(name, gathered.parts))
+        unique = dict.fromkeys(parsed for _, parsed in gathered.parts)  # most layers say the same of a package
+        found = list(_contradictions(name, gathered.parts, len(unique)))
         conflicts.extend(found)
-        texts = () if found else _texts(name, [parsed for _, parsed in gathered.parts])
+        texts = () if found else _texts(name, list(unique))
         parts = tuple(sourced for sourced, _ in gathered.parts)
         merged.append(MergedSpec(name, texts, parts, tuple(gathered.dropped), gathered.taken_over))
     return tuple(merged), conflicts
@@ -79,12 +83,12 @@ _Parts = Sequence[tuple[Sourced, ParsedSpec]]
 _Pairs = tuple[tuple[str, str], ...]
 
 
-def _contradictions(name: str, parts: _Parts) -> Iterator[Conflict]:
+def _contradictions(name: str, parts: _Parts, different: int) -> Iterator[Conflict]:
     if not is_satisfiable(tuple(sorted({parsed.version for _, parsed in parts} - {""}))):
         opposed = _opposed(parts, lambda parsed: parsed.version, _versions_agree, fallback=True)
         reason = "no version fits this" if len(opposed) == 1 else ""
         yield Conflict(name, _sides(name, opposed), reason, package=name)
-    if len(parts) == 1:
+    if different == 1:
         return
     for opposed, reason in (
         (_opposed(parts, lambda parsed: parsed.build, _builds_agree), "different builds"),

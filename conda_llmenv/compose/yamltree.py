@@ -7,11 +7,12 @@ same tree.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -26,6 +27,11 @@ from ruamel.yaml.events import (
 
 from conda_llmenv.compose.problems import Unreadable
 
+try:
+    _CParser: Any = importlib.import_module("ruamel.yaml.cyaml").CParser
+except ImportError:
+    _CParser = None
+
 MAX_DEPTH = 64
 """Deepest nesting read; a real file needs six."""
 MAX_VALUES = 20_000
@@ -34,12 +40,11 @@ MAX_REPEATED = 10_000
 """Most values that aliases may repeat; what stops an alias bomb."""
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_COMMENT = re.compile(r"[\s,\]}]*(?<!\S)#+\s*(.*?)\s*\Z")
+_COMMENT = re.compile(r"[\s,\]}]*(?<!\S)#+")
 _TAB_INDENT = re.compile(r"[ ]*\t")
 
 
-@dataclass(slots=True)
-class Scalar:
+class Scalar(Struct):
     """One value as written; ``plain`` is True where it has no quotes. Lines and columns are 1-based."""
 
     value: str
@@ -53,24 +58,22 @@ class Scalar:
         return self.value in _NULLS and self.plain
 
 
-@dataclass(slots=True)
-class Sequence:
+class Sequence(Struct):
     """A list."""
 
     line: int
     column: int
-    items: list[Node] = field(default_factory=list)
+    items: list[Any] = field(default_factory=list)
     weight: int = 1
     height: int = 1
 
 
-@dataclass(slots=True)
-class Mapping:
+class Mapping(Struct):
     """A mapping; each key with its own position, in the order written."""
 
     line: int
     column: int
-    items: dict[str, tuple[Scalar, Node]] = field(default_factory=dict)
+    items: dict[str, tuple[Scalar, Any]] = field(default_factory=dict)
     weight: int = 1
     height: int = 1
 
@@ -92,7 +95,7 @@ class Document:
         if "#" not in text:
             return ""
         match = _COMMENT.match(text, self._ends.get(line, 0))
-        return match[1] if match else ""
+        return text[match.end() :].strip() if match else ""
 
 
 SECOND_LOOK = 200_000
@@ -111,9 +114,12 @@ def parse_tree(text: str, *, pure: bool = False) -> Document:
     """
     lines = text.split("\n")
     builder = _Builder()
+    take = builder.takers.get
     try:
         for event in _events(text, pure=pure):
-            builder.take(event)
+            taker = take(event.__class__)
+            if taker is not None:
+                taker(event)
     except YAMLError as error:
         if not pure and len(text) <= SECOND_LOOK:
             return parse_tree(text, pure=True)  # the C parser knows YAML 1.1 only: it refuses `[https://host/x]`
@@ -124,9 +130,12 @@ def parse_tree(text: str, *, pure: bool = False) -> Document:
 
 
 def _events(text: str, *, pure: bool) -> Iterator[Any]:
-    reader = YAML(typ="safe", pure=pure)
-    events: Iterator[Any] = reader.parse(text)
-    return events
+    if _CParser is None or pure:
+        yield from YAML(typ="safe", pure=True).parse(text)
+        return
+    parser = _CParser(text)  # without YAML around it, which searches the disk for plug-ins every time
+    while parser.check_event():
+        yield parser.get_event()
 
 
 def _syntax_problem(error: YAMLError, lines: list[str]) -> Unreadable:
@@ -145,8 +154,7 @@ def _syntax_problem(error: YAMLError, lines: list[str]) -> Unreadable:
     return Unreadable(f"not valid YAML: {reason}", line=mark.line + 1, column=mark.column + 1)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     node: Sequence | Mapping
     anchor: str | None
     key: Scalar | None = None
@@ -154,7 +162,7 @@ class _Open:
 
 
 class _Builder:
-    """Takes parse events one by one and keeps the caps."""
+    """Takes parse events one by one, each by the one of ``takers`` for its class, and keeps the caps."""
 
     def __init__(self) -> None:
         self.root: Node | None = None
@@ -164,7 +172,7 @@ class _Builder:
         self._documents = 0
         self._values = 0
         self._repeated = 0
-        self._takers: dict[type, Callable[[Any], None]] = {
+        self.takers: dict[type, Callable[[Any], None]] = {
             ScalarEvent: self._scalar,
             SequenceStartEvent: self._sequence,
             MappingStartEvent: self._mapping,
@@ -173,12 +181,6 @@ class _Builder:
             AliasEvent: self._alias,
             DocumentStartEvent: self._document,
         }
-
-    def take(self, event: Any) -> None:
-        """Add one event to the tree."""
-        taker = self._takers.get(event.__class__)
-        if taker is not None:
-            taker(event)
 
     def _document(self, event: Any) -> None:
         self._documents += 1
@@ -194,7 +196,12 @@ class _Builder:
         scalar = Scalar(event.value, event.implicit[0], start.line + 1, start.column + 1)
         if event.anchor:
             self._anchors[event.anchor] = scalar
-        self._place(scalar)
+        container = self._open[-1].node if self._open else None
+        if container.__class__ is Sequence:  # most values of a file stand in a list
+            container.items.append(scalar)
+            container.weight += 1
+        else:
+            self._place(scalar)
 
     def _sequence(self, event: Any) -> None:
         self._begin(event, Sequence(event.start_mark.line + 1, event.start_mark.column + 1))
