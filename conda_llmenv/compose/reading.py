@@ -68,10 +68,11 @@ class Reading:
 
     def text(self, node: Node, what: str) -> Scalar | None:
         """Return a non-empty single value, or None with the mistake noted."""
-        if not isinstance(node, Scalar) or is_null(node) or not node.value.strip():
+        stripped = node.value.strip() if isinstance(node, Scalar) and not node.is_null else ""
+        if not isinstance(node, Scalar) or not stripped:
             self.problem(node, f"{what} must be one value")
             return None
-        if "\n" in node.value.strip():
+        if "\n" in stripped:
             self.problem(node, f"{what} must be one line")
             return None
         if has_placeholder(node.value):
