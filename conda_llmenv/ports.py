@@ -60,7 +60,8 @@ class Engine(Protocol):
         """Download, verify (sha256) and link every record into the prefix.
 
         Raises:
-            InstallFailed: a download, a hash or the linking failed; the prefix may hold a part.
+            InstallFailed: a download, a hash or the linking failed, or ``request.given_up`` said that it is pointless;
+                the prefix may hold a part.
         """
 
 

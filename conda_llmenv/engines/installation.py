@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import rattler
 from rattler.package_streaming import download_to_writer
@@ -22,6 +23,9 @@ from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
 from conda_llmenv.ports import Reporter
 from conda_llmenv.redact import mask, strip
+
+GIVEN_UP_SECONDS = 0.1
+"""How often a running installation asks whether it is still needed."""
 
 EXAMINED_BYTES = 64 * 1024 * 1024
 """Up to this size a download that is damaged time and again is fetched once more to compare its hash."""
@@ -48,7 +52,7 @@ def _link(request: InstallRequest, reporter: Reporter, options: ClientOptions) -
             _watched(progress, request.prefix),
             _client(request, options) as client,
         ):
-            asyncio.run(_install(request, progress, client, options))
+            asyncio.run(_unless_given_up(request, _install(request, progress, client, options)))
     except BaseException:
         packages.sweep(fetched)
         raise
@@ -63,6 +67,17 @@ def _client(request: InstallRequest, options: ClientOptions) -> Iterator[rattler
         return
     with channel_client(options, sorted({base_of(record) for record in request.records})) as client:
         yield client
+
+
+async def _unless_given_up(request: InstallRequest, work: Coroutine[Any, Any, None]) -> None:
+    """Await the work, and stop it when the request says that nobody needs it any more."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await asyncio.wait({task}, timeout=GIVEN_UP_SECONDS)
+        if request.given_up is not None and request.given_up() and not task.done():
+            task.cancel()
+            raise InstallFailed("stopped, because another part of the work has failed")
+    await task
 
 
 async def _install(

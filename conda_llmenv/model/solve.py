@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -103,6 +104,7 @@ class InstallRequest(Struct, frozen=True):
         package_cache: folder of downloaded and extracted packages.
         requested: MatchSpecs the person asked for, recorded in ``conda-meta`` as conda does.
         offline: never open a network connection.
+        given_up: asked every now and then whether the work has become pointless.
     """
 
     records: tuple[Record, ...]
@@ -111,3 +113,4 @@ class InstallRequest(Struct, frozen=True):
     requested: tuple[str, ...] = ()
     subdir: str = "linux-64"
     offline: bool = False
+    given_up: Callable[[], bool] | None = None

@@ -6,7 +6,7 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec import Struct, to_builtins
 
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
-from conda_llmenv.errors import CheckFailed
+from conda_llmenv.errors import CheckFailed, InstallFailed
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
 from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
 from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
@@ -124,12 +124,20 @@ def _install_conda(
         requested=plan.draft.solve.specs,
         subdir=plan.draft.facts.subdir,
         offline=request.plan.offline,
+        given_up=lambda: beside is not None and beside.done() and beside.exception() is not None,
     )
     linked = threading.Event()
+    beside: Future[Plan] | None = None
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="pip") as pool:
-        beside = pool.submit(_prepare_pip, plan, wanted, tools, linked) if wanted is not None else None
+        if wanted is not None:
+            beside = pool.submit(_prepare_pip, plan, wanted, tools, linked)
         try:
             tools.engine().install(install, tools.reporter)
+        except InstallFailed:
+            if install.given_up is not None and install.given_up() and beside is not None:
+                return beside.result()  # raises what went wrong beside, which is the reason
+            tools.stop()
+            raise
         except BaseException:
             tools.stop()  # leaving the pool waits for its thread, and that one waits for a program
             raise

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
+from tests.http_channel import ChannelServer, Fault
 from tests.index import artifacts
 from tests.index.server import write_flat
 from tests.program import Program
@@ -165,3 +167,16 @@ def test_a_dry_run_lists_every_package_on_request(llmenv: Program) -> None:
     assert "numpy 2" in short.stdout
     assert "ca-certificates" not in short.stdout
     assert "ca-certificates" in llmenv("create", "--dry-run", "-v", "numpy").stdout
+
+
+def test_a_hopeless_pip_section_ends_the_downloads(llmenv: Program, http_channel: ChannelServer, prefix: Path) -> None:
+    """Gigabytes of conda packages are not fetched to the end when the pip section has no solution."""
+    http_channel.faults.append(Fault("*python-3*.conda", pace=1.0))  # half a minute and more
+    llmenv.environ |= {"CONDA_CHANNEL_ALIAS": http_channel.host, "CONDA_PKGS_DIRS": str(llmenv.cwd / "pkgs")}
+    llmenv.write("broken.yml", "dependencies:\n- python\n- pip\n- pip:\n  - no-such-package==0\n")
+    started = time.monotonic()
+    ended = llmenv("create", "-f", "broken.yml", "-p", prefix)
+    assert ended.code == 1
+    assert "no-such-package" in ended.stderr
+    assert not prefix.exists()
+    assert time.monotonic() - started < 30
