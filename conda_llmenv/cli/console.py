@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -27,9 +28,15 @@ MINIMAL_COLUMN = 20
 """Characters a shortened column keeps on the narrowest screen."""
 
 
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|\x1b(?!\[[0-9;]*m)"
+)
+"""What moves the cursor, rings, or turns the writing round; our own colours are left."""
+
+
 def out(text: str = "") -> None:
     """Print data a person or a pipe asked for, without secrets."""
-    click.echo(mask(text))
+    click.echo(_CONTROL.sub("?", mask(text)))
 
 
 def fact(label: str, text: str) -> None:
@@ -40,7 +47,7 @@ def fact(label: str, text: str) -> None:
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows in aligned columns; on a terminal the last column ends where the screen does."""
     widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles) - 1)]
-    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else None
+    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if is_terminal(sys.stdout) else None
     for row in (titles, *rows):
         padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
         out("  ".join((*padded, shortened(row[-1], room))).rstrip())
@@ -70,7 +77,12 @@ def size(count: float) -> str:
 
 def say(text: str = "") -> None:
     """Print something about the work (never data) to stderr, without secrets."""
-    click.echo(mask(text), err=True)
+    click.echo(_CONTROL.sub("?", mask(text)), err=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether somebody sits at a stream; one that was closed is nobody's."""
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 def warn(notice: Notice) -> None:
@@ -118,6 +130,8 @@ def fail(error: BaseException, arguments: Sequence[str]) -> int:
     """Print what went wrong, as text or as the JSON payload, and return the exit code."""
     failure = _known(error)
     if failure is None:
+        if "--json" in arguments:
+            _print_json(_error_json(LlmenvError(f"a fault of llmenv: {type(error).__name__}: {error}"), arguments))
         _say_unexpected(error)
         return 1
     if "--json" in arguments:
@@ -145,9 +159,20 @@ def _known(error: BaseException) -> LlmenvError | None:
         failure = LlmenvError(error.format_message().rstrip("."), hint=_usage_hint(error))
         failure.code, failure.exit_code = "usage", error.exit_code
         return failure
-    if isinstance(error, OSError) and error.filename:
-        return LlmenvError(f"{error.filename}: {error.strerror or error}", hint="check the path and its permissions")
+    if isinstance(error, BrokenPipeError):
+        return _closed_pipe()
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return LlmenvError(f"{place}{error.strerror or error}", hint="check the path, its permissions and the disk")
     return None
+
+
+def _closed_pipe() -> LlmenvError:
+    """Nobody reads what we print any more, as with ``| head``: end quietly, as other programs do."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    failure = LlmenvError("nobody reads the output any more")
+    failure.exit_code = 128 + signal.SIGPIPE
+    return failure
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -211,4 +236,4 @@ def colours(stream: TextIO) -> bool:
     """Return whether to use colour: a terminal, unless ``NO_COLOR`` says no or ``FORCE_COLOR`` says yes."""
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+    return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)

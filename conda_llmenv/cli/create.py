@@ -95,7 +95,7 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     from conda_llmenv.pipeline.plan import make_plan
 
     request = _request(chosen)
-    asks = not chosen.yes and not chosen.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = not chosen.yes and not chosen.as_json and console.is_terminal(sys.stdin) and console.is_terminal(sys.stderr)
     # A plan that is shown before anything happens has the pip section resolved; otherwise that overlaps the linking.
     plan = plan_creation(request, tools) if chosen.dry_run or asks else make_plan(request.plan, tools)
     console.warn_all(plan.notices)
@@ -147,13 +147,16 @@ def _request(chosen: CreateOptions) -> CreateRequest:
 
 def _prefix(chosen: CreateOptions) -> Path:
     """Return where the environment goes; an existing one there is replaced only after a yes."""
-    from conda_llmenv.cli.wiring import new_prefix, user_config
+    from conda_llmenv.cli.wiring import new_prefix, refuse_inner_environments, settle_leftovers, user_config
     from conda_llmenv.prefix.location import is_environment, is_in_change, path_notices
 
     if not (chosen.name or chosen.prefix):
         return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
     prefix = new_prefix(chosen.name, chosen.prefix, user_config())
     console.warn_all(path_notices(prefix))
+    if not chosen.dry_run:
+        settle_leftovers(prefix)
+        refuse_inner_environments(prefix, user_config())
     if is_environment(prefix) and not is_in_change(prefix) and not chosen.yes and not chosen.dry_run:
         raise PrefixError(
             f"{prefix} is an environment already",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from conda_llmenv.cli import console
@@ -139,7 +140,7 @@ def say_created(created: Created, *, as_json: bool) -> int:
     console.fact("prefix", str(created.prefix))
     if not created.works:
         return _say_broken(created)
-    console.say(f"\ncreated. Use it:  conda activate {created.prefix}")
+    console.say(f"\ncreated. Use it:  conda activate {shlex.quote(str(created.prefix))}")
     if _has_python(created):
         console.say(f"   its Python:     {created.prefix}/bin/python (without the variables that activation sets)")
     return 0
@@ -168,7 +169,8 @@ def _say_broken(created: Created) -> int:
     )
     for outcome in failed:
         console.say(f"  {outcome.module}: {outcome.reason}")
-    console.say(f"\nhint: `llmenv remove -p {created.prefix}` removes it; --no-verify skips this check")
+    again = shlex.quote(str(created.prefix))
+    console.say(f"\nhint: `llmenv remove -p {again}` removes it; --no-verify skips this check")
     return 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -79,16 +80,15 @@ def llmenv() -> None:
 def script() -> NoReturn:
     """Run as a program of its own and leave at once.
 
-    The interpreter's slow way out is skipped once rattler is loaded: its worker threads may still be letting go of
-    Python objects, and one that does so while the interpreter is taken down aborts a process that has done its work.
+    The interpreter's slow way out is skipped: rattler's worker threads may still be letting go of Python objects, and
+    one that does so while the interpreter is taken down aborts a process that has done its work.
     """
     gc.disable()  # a run ends before collecting would pay, and start-up allocates a lot
     code = main()
-    if "rattler" in sys.modules:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    raise SystemExit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # full, closed, or never there
+            stream.flush()
+    os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -190,4 +190,4 @@ def display(*, quiet: bool, as_json: bool) -> Display:
     """Return the reporter that fits where stderr goes."""
     if quiet or as_json:
         return Quiet()
-    return Bars() if sys.stderr.isatty() else Lines()
+    return Bars() if console.is_terminal(sys.stderr) else Lines()

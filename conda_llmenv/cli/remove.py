@@ -18,21 +18,28 @@ from conda_llmenv.errors import InputError
 @click.option("--force", is_flag=True, help="Vouch that an unfinished change by another host or container is dead.")
 @confirm_option
 @json_option
-def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_json: bool) -> None:
+def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_json: bool) -> int:
     """Remove an environment.
 
     A folder that is no environment is never touched.
     """
-    from conda_llmenv.cli.wiring import existing_prefix, registry, user_config
+    from conda_llmenv.cli.wiring import existing_prefix, refuse_inner_environments, registry, user_config
+    from conda_llmenv.prefix.location import is_in_change
     from conda_llmenv.prefix.removal import remove as remove_environment
 
     if not (name or prefix):
         raise click.UsageError("which environment? give -n or -p")
-    target = existing_prefix(name, prefix, user_config())
-    if not yes and not as_json:
-        if not sys.stdin.isatty():
+    config = user_config()
+    target = existing_prefix(name, prefix, config)
+    refuse_inner_environments(target, config)
+    if not yes:
+        if as_json or not console.is_terminal(sys.stdin):
             raise InputError(f"{target} is not removed without a yes", hint="add -y")
-        click.confirm(f"Remove everything in {target}", default=False, abort=True, err=True)
+        if not click.confirm(f"Remove everything in {target}", default=False, err=True):
+            console.say("nothing was changed")
+            return 1
+    if is_in_change(target):
+        console.say(f"{target} was left by an interrupted run; an environment it had moved aside goes too")
     active = os.environ.get("CONDA_PREFIX")
     notices = remove_environment(
         target, active=Path(active) if active else None, force=force, registry=registry(), on_wait=console.say
@@ -42,3 +49,4 @@ def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_j
         console.payload("remove", {"prefix": str(target)})
     else:
         console.say(f"removed {target}")
+    return 0

@@ -15,7 +15,7 @@ import platformdirs
 from conda_llmenv import process
 from conda_llmenv.cli.progress import display
 from conda_llmenv.config import CondaConfig, describe, load_config, resolve_channels
-from conda_llmenv.errors import FileFormatError
+from conda_llmenv.errors import FileFormatError, InputError, PrefixError
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import default_library
@@ -87,6 +87,51 @@ def new_prefix(name: str | None, prefix: str | None, config: CondaConfig) -> Pat
     return locate(name, prefix, config=config, environ=os.environ)
 
 
+def settle_leftovers(prefix: Path) -> None:
+    """Put right what a run that was killed left at a prefix, and say so; does nothing where nothing was left.
+
+    Raises:
+        LockBusy: the run is still at work, or is one of another host that may be.
+    """
+    from conda_llmenv.cli.console import say
+    from conda_llmenv.prefix.location import is_environment, is_in_change
+    from conda_llmenv.prefix.removal import recover
+
+    if is_in_change(prefix) and recover(prefix, lock_timeout=lock_timeout(), on_wait=say):
+        state = "the environment that was there is back" if is_environment(prefix) else "its leftovers are gone"
+        say(f"an earlier run for {prefix} was interrupted: {state}")
+
+
+def refuse_inner_environments(prefix: Path, config: CondaConfig) -> None:
+    """Refuse to replace or remove an environment that has others inside it.
+
+    Raises:
+        PrefixError: there are some; they are named.
+    """
+    from conda_llmenv.prefix.environments import known
+
+    inner = [str(place) for place in known(registry(), config.envs_dirs) if prefix in place.parents]
+    if inner:
+        raise PrefixError(
+            f"{prefix} has other environments inside it, which would go with it",
+            details=inner,
+            hint="remove or move them first",
+        )
+
+
+def lock_timeout() -> float:
+    """Return how many seconds to wait for another process that works on the same prefix.
+
+    Raises:
+        InputError: the variable that says so is no number.
+    """
+    text = os.environ.get(LOCK_TIMEOUT, "300")
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise InputError(f"{LOCK_TIMEOUT} is {text!r}, which is no number of seconds") from None
+
+
 def existing_prefix(name: str | None, prefix: str | None, config: CondaConfig) -> Path:
     """Return the path of an environment that is there; see :func:`conda_llmenv.prefix.location.find`."""
     from conda_llmenv.prefix.location import find
@@ -128,9 +173,14 @@ def _tables() -> Tables:
         return load_tables()
     try:
         override = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: not JSON: {error}", hint="correct it or remove it") from error
-    return load_tables(override)
+    if not isinstance(override, dict):
+        raise FileFormatError(f"{path}: the tables are a mapping of names to tables", hint="correct it or remove it")
+    try:
+        return load_tables(override)
+    except InputError as error:
+        raise FileFormatError(f"{path}: {error.message}", hint=error.hint) from error
 
 
 def _indexes() -> tuple[str, ...]:
@@ -151,7 +201,7 @@ class _Begin:
         from conda_llmenv.cli.console import say
         from conda_llmenv.prefix.transaction import PrefixTransaction
 
-        timeout = float(os.environ.get(LOCK_TIMEOUT, "300"))
+        timeout = lock_timeout()
         return PrefixTransaction(
             prefix,
             replace=replace,

@@ -105,8 +105,7 @@ def _watched(progress: InstallProgress, prefix: Path) -> Iterator[None]:
     except BaseException:
         progress.settle(prefix)
         raise
-    finally:
-        progress.finish()
+    progress.finish()
 
 
 def _prepare(packages: cache.PackageCache, request: InstallRequest, reporter: Reporter) -> list[Record]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.model import Notice
 from conda_llmenv.prefix.durable import write_file
-from conda_llmenv.prefix.location import HISTORY
+from conda_llmenv.prefix.location import HISTORY, is_in_change
 from conda_llmenv.prefix.lock import FolderLock
 
 _LOCK_SECONDS = 10.0
@@ -52,18 +52,25 @@ def known(registry: Path, envs_dirs: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     Dead entries are dropped from the file as well, as conda does whenever it lists.
     """
     lines = _lines(registry)
-    alive = [line for line in lines if _is_listed(line)]
+    alive = [line for line in lines if _is_listed(line) or is_in_change(Path(line))]
     if alive != lines:
         try:
             with _locked(registry):
-                _write(registry, [line for line in _lines(registry) if _is_listed(line)])
+                _write(registry, [line for line in _lines(registry) if line in alive])
         except (OSError, LlmenvError):
             pass  # a list that cannot be cleaned is still a list
-    found = {Path(line) for line in alive}
+    found = {Path(line) for line in alive if _is_listed(line)}
     for folder in envs_dirs:
         if folder.is_dir():
             found.update(entry for entry in folder.iterdir() if _is_listed(entry))
     return tuple(sorted(found))
+
+
+def unfinished(folder: Path) -> tuple[Path, ...]:
+    """Return the prefixes in a folder of environments that a change is, or was, under way for."""
+    if not folder.is_dir():
+        return ()
+    return tuple(journal.with_name(journal.name[1 : -len(".llmenv")]) for journal in sorted(folder.glob(".*.llmenv")))
 
 
 def _is_listed(place: str | Path) -> bool:

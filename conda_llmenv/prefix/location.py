@@ -26,6 +26,9 @@ LONGEST_PREFIX = 255
 LONGEST_SHEBANG = 127
 """Bytes of a script's first line that every Linux kernel reads."""
 
+UNSAFE = frozenset('$`"\\')
+"""Characters that run something, or end a quotation, where a script in the environment quotes its own path."""
+
 _SHEBANG_REST = len("#!/bin/python3.NN")
 _ENVIRONMENT_PARTS = (HISTORY, STATE_FILE)
 
@@ -190,6 +193,12 @@ def _check_text(prefix: Path) -> None:
         )
     if not text.isprintable():
         raise InputError(f"the prefix holds characters that cannot be shown: {text!a}", hint="choose a plain -p")
+    unsafe = sorted(set(text) & UNSAFE)
+    if unsafe:
+        raise InputError(
+            f"the prefix holds {' '.join(unsafe)}, which shells take for something else: {text}",
+            hint="choose another -p: scripts in the environment are started through a shell when its path is long",
+        )
     size = len(os.fsencode(prefix))
     if size > LONGEST_PREFIX:
         raise InputError(
@@ -211,9 +220,11 @@ def _check_place(prefix: Path, config: EnvironmentFolders, environ: Mapping[str,
         )
     if any(_same(prefix, folder) for folder in config.envs_dirs):
         raise InputError(f"{prefix} is the folder of all named environments", hint="choose a name with -n")
-    if is_environment(prefix.parent):
+    holder = next((place for place in prefix.parents if is_environment(place)), None)
+    named = any(folder in prefix.parents for folder in config.envs_dirs)
+    if holder is not None and (holder == prefix.parent or not named):
         raise InputError(
-            f"{prefix} lies directly inside the environment {prefix.parent}; conda refuses that",
+            f"{prefix} lies inside the environment {holder}, and would go when that is removed or replaced",
             hint="choose another folder",
         )
 

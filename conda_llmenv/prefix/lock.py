@@ -84,6 +84,8 @@ class FolderLock:
 
     def acquire(self) -> None:
         """Take the lock, waiting for another holder as long as the time limit allows."""
+        if not self._soft:
+            self._try_the_place()
         deadline = time.monotonic() + self._timeout
         if not self._attempt(min(_PATIENCE, self._timeout)):
             if self._on_wait is not None:
@@ -93,6 +95,13 @@ class FolderLock:
             if not self._attempt(max(0.0, deadline - time.monotonic())):
                 raise self._busy()
         self._sign()
+
+    def _try_the_place(self) -> None:
+        """Find out at once that no file can be made there: filelock would take that for somebody else's lock."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise explain(error, "lock", self.path) from error
 
     def release(self) -> None:
         """Free the lock, if it is held, and leave no file behind where that cannot split those who wait for it."""

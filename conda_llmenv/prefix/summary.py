@@ -8,14 +8,20 @@ from typing import Any
 from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
-from conda_llmenv.prefix.environments import known
+from conda_llmenv.model import EnvState, Phase
+from conda_llmenv.prefix import owner as owners
+from conda_llmenv.prefix.environments import known, unfinished
 from conda_llmenv.prefix.inspect import installed, interpreter, size
 from conda_llmenv.prefix.location import EnvironmentFolders
 from conda_llmenv.prefix.state import read_spec, read_state
 from conda_llmenv.prefix.variables import read_variables
+from conda_llmenv.redact import mask
 
 FOREIGN = "foreign"
 """The phase shown for an environment that conda, mamba or somebody else made."""
+
+INTERRUPTED = "interrupted"
+"""The phase shown where a run that was killed, or is still at work, left its journal."""
 
 BROKEN = "broken"
 """The phase shown where the state cannot be read."""
@@ -33,7 +39,15 @@ class Summary(Struct, frozen=True):
 
 def summaries(config: EnvironmentFolders, registry: Path) -> tuple[Summary, ...]:
     """Return every environment that conda would list, sorted by prefix."""
-    return tuple(_summary(prefix, config.envs_dirs) for prefix in known(registry, config.envs_dirs))
+    found = known(registry, config.envs_dirs)
+    left = (place for folder in config.envs_dirs for place in unfinished(folder) if place not in found)
+    interrupted = [Summary(place.name, place, INTERRUPTED) for place in left]
+    return tuple(
+        sorted(
+            [*interrupted, *(_summary(prefix, config.envs_dirs) for prefix in found)],
+            key=lambda summary: summary.prefix,
+        )
+    )
 
 
 def _summary(prefix: Path, envs_dirs: tuple[Path, ...]) -> Summary:
@@ -47,6 +61,19 @@ def _summary(prefix: Path, envs_dirs: tuple[Path, ...]) -> Summary:
     return Summary(name, prefix, state.phase.value, state.tier or "", state.recipe or "")
 
 
+def _reason(state: EnvState | None) -> str:
+    if state is None or state.phase is not Phase.CREATING:
+        return state.reason if state else ""
+    if state.owner is not None and owners.is_alive(state.owner) is not False:
+        return f"{owners.describe(state.owner)} is at work on it"
+    return "the run that made it was interrupted; the next `llmenv create` or `llmenv remove` for it puts things right"
+
+
+def _shown(name: str, value: str) -> str:
+    """Return a variable's value, unless its name says that it is a secret."""
+    return mask(f"{name}={value}").partition("=")[2]
+
+
 def describe(prefix: Path) -> dict[str, Any]:
     """Return the facts of one environment, JSON-ready; the sizes are bytes on disk.
 
@@ -58,7 +85,7 @@ def describe(prefix: Path) -> dict[str, Any]:
     return {
         "prefix": str(prefix),
         "phase": state.phase.value if state else FOREIGN,
-        "reason": state.reason if state else "",
+        "reason": _reason(state),
         "created": state.created if state else None,
         "tier": state.tier if state else None,
         "recipe": state.recipe if state else None,
@@ -67,6 +94,6 @@ def describe(prefix: Path) -> dict[str, Any]:
         "conda": len(records),
         "pip": [f"{package['name']}=={package['version']}" for package in spec.get("pip", [])],
         "channels": spec.get("channels", []),
-        "variables": read_variables(prefix),
+        "variables": {name: _shown(name, value) for name, value in read_variables(prefix).items()},
         "bytes": size(prefix),
     }
