@@ -134,9 +134,12 @@ def fail(error: BaseException, arguments: Sequence[str]) -> int:
             _print_json(_error_json(LlmenvError(f"a fault of llmenv: {type(error).__name__}: {error}"), arguments))
         _say_unexpected(error)
         return 1
-    if "--json" in arguments:
-        _print_json(_error_json(failure, arguments))
-    else:
+    try:
+        if "--json" in arguments:
+            _print_json(_error_json(failure, arguments))
+        else:
+            _say_failure(failure)
+    except OSError:  # stdout itself is what failed
         _say_failure(failure)
     return failure.exit_code
 
