@@ -111,7 +111,7 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     except LlmenvError as error:
         error.details = (*error.details, *_what_is_left(request.prefix))
         raise
-    return say_created(created, as_json=chosen.as_json)
+    return say_created(created, name=chosen.name, as_json=chosen.as_json)
 
 
 def _what_is_left(prefix: Path) -> tuple[str, ...]:

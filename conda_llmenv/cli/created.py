@@ -128,7 +128,7 @@ def _pip_json(plan: PipPlan) -> dict[str, Any]:
     }
 
 
-def say_created(created: Created, *, as_json: bool) -> int:
+def say_created(created: Created, *, name: str | None, as_json: bool) -> int:
     """Print what was made and return the exit code: 1 if something that was promised cannot be imported."""
     if as_json:
         console.payload("create", _created_json(created), ok=created.works)
@@ -140,7 +140,7 @@ def say_created(created: Created, *, as_json: bool) -> int:
     console.fact("prefix", str(created.prefix))
     if not created.works:
         return _say_broken(created)
-    console.say(f"\ncreated. Use it:  conda activate {shlex.quote(str(created.prefix))}")
+    console.say(f"\ncreated. Use it:  conda activate {name or shlex.quote(str(created.prefix))}")
     if _has_python(created):
         console.say(f"   its Python:     {created.prefix}/bin/python (without the variables that activation sets)")
     return 0
