@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.resources
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,6 +96,7 @@ class FileLibrary:
         Raises:
             OSError: it cannot be read.
         """
+        _refuse_endless(path)
         with path.open("rb") as stream:
             return stream.read(READ_LIMIT)
 
@@ -107,6 +110,8 @@ class FileLibrary:
         Raises:
             NotFoundError: it cannot be read.
         """
+        if path == Path():
+            raise NotFoundError("the path is empty, or the current folder", hint="give the path of an environment.yml")
         try:
             return self._source(self._cwd / path, str(path), Kind.FRAGMENT, Layer.COMMAND_LINE)
         except OSError as error:
@@ -137,6 +142,23 @@ class FileLibrary:
 
     def _source(self, path: Path, display: str, kind: Kind, layer: Layer) -> Source:
         return Source(path.stem, display, path.parent.absolute(), self.read(path), kind, layer)
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe, which is read through /dev/stdin only",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def _refuse_endless(path: Path) -> None:
+    """Refuse what may have no end: anything but a file or a pipe from the shell (``-f /dev/stdin``, ``-f <(…)``)."""
+    kind = stat.S_IFMT(path.stat().st_mode)
+    inherited = str(path) == "/dev/stdin" or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
+    if kind != stat.S_IFREG and not (kind == stat.S_IFIFO and inherited):
+        raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'no regular file')}")
 
 
 def default_library(cwd: Path) -> FileLibrary:

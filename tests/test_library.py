@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,38 @@ def test_each_kind_has_its_folder(tmp_path: Path) -> None:
     assert (project.kind, project.layer, project.content) == (Kind.PROJECT, Layer.PROJECT, b"{}")
 
 
+def test_only_files_and_pipes_of_the_shell_are_read(tmp_path: Path) -> None:
+    """A named pipe would be waited for without end, and a device read without end; both are refused at once."""
+    where = library(tmp_path, {"work/x.yml": "a: 1"})
+    os.mkfifo(tmp_path / "work/pipe")
+    for path, word in (("pipe", "a named pipe"), ("/dev/zero", "a device"), (str(tmp_path), "a folder")):
+        with pytest.raises(NotFoundError, match=f"cannot be read: it is {word}"):
+            where.file(Path(path))
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        with pytest.raises(NotFoundError, match="it is a socket"):
+            where.file(tmp_path / "socket")
+    with pytest.raises(NotFoundError, match="the path is empty"):
+        where.file(Path())
+    (tmp_path / "work/link.yml").symlink_to("x.yml")
+    assert where.file(Path("link.yml")).content == b"a: 1"
+
+
+def test_a_process_substitution_is_read_to_its_end(tmp_path: Path) -> None:
+    """`-f <(…)` is a pipe that has a writer, which may take its time."""
+    reading, writing = os.pipe()
+
+    def write_and_close() -> None:
+        os.write(writing, b"a: 1")
+        os.close(writing)
+
+    late = threading.Timer(0.2, write_and_close)
+    late.start()
+    assert library(tmp_path, {}).file(Path(f"/dev/fd/{reading}")).content == b"a: 1"
+    late.join()
+    os.close(reading)
+
+
 @pytest.mark.parametrize("name", ["../secret", "..", "tiers/t", "/etc/passwd", "a\n", "", "A", ".hidden", "x" * 300])
 def test_a_hostile_name_finds_nothing(tmp_path: Path, name: str) -> None:
     """Names are matched whole before they reach the disk."""
@@ -74,7 +108,7 @@ def test_a_given_file_keeps_the_path_as_typed(tmp_path: Path) -> None:
     where = library(tmp_path, {"work/sub/e.yml": "x"})
     found = where.file(Path("sub/e.yml"))
     assert (found.display, found.directory, found.layer) == ("sub/e.yml", tmp_path / "work/sub", Layer.COMMAND_LINE)
-    for path, word in ((Path("gone.yml"), "No such file"), (Path("sub"), "Is a directory")):
+    for path, word in ((Path("gone.yml"), "No such file"), (Path("sub"), "it is a folder")):
         with pytest.raises(NotFoundError, match=word):
             where.file(path)
 

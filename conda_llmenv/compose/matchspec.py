@@ -14,6 +14,8 @@ MAX_LENGTH = 1000
 
 _BUILD = re.compile(r"[A-Za-z0-9_.+*^$()|?\[\]\\{}-]+")
 _EXPERIMENTAL = re.compile(r"""\[.*\b(extras|when|flags)\s*=""")
+_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*")
+_PACKAGE_FILE = re.compile(r"\.(?:conda|tar\.bz2)\Z")
 _VERSION_LIKE = re.compile(r"[\d.]+")
 
 
@@ -51,6 +53,7 @@ def parse_spec(text: str) -> ParsedSpec:
         raise Unreadable(f"a spec of {len(text)} characters is too long")
     if "[" in text and _EXPERIMENTAL.search(text):
         raise Unreadable("extras and conditions are read by rattler only", hint="name the packages you need one by one")
+    _refuse_location(text)
     try:
         spec = MatchSpec(text, strict=False)
     except InvalidMatchSpecError as error:
@@ -60,10 +63,31 @@ def parse_spec(text: str) -> ParsedSpec:
         raise Unreadable(
             f"{text!r} does not name a package", hint="write `name` or `name version`, such as `python =3.11`"
         )
+    if not _NAME.fullmatch(name):
+        raise Unreadable(
+            f"{text!r} is not a conda spec: no package can be called {name!r}",
+            hint="package names are letters, digits, dots, hyphens and underscores, and start with none of `.` and `-`",
+        )
     build = _build(text, spec.build)
     channel, subdir = _channel(text, spec.subdir or "")
     brackets = _brackets(str(spec)) if "[" in text or "://" in text else ()
     return ParsedSpec(name, _version(spec.version), build, channel, subdir, brackets)
+
+
+def _refuse_location(text: str) -> None:
+    """Refuse a package file or its address, which conda takes in lists that start with ``@EXPLICIT`` only."""
+    head = text.partition("[")[0].strip()
+    name = head.rpartition("::")[2]
+    if _PACKAGE_FILE.search(name) or name.startswith(("/", "./", "../", "~/")) or "://" in name:
+        raise Unreadable(
+            f"{text!r} is a file or an address, not a conda spec",
+            hint="give the package's name, and its channel with -c CHANNEL or under `channels:`",
+        )
+    if ":" in name:
+        before, _, after = name.partition(":")
+        pip = before.strip().lower() in {"pip", "pypi"}
+        hint = "list pip packages under `- pip:` in a file, and give that with -f" if pip else ""
+        raise Unreadable(f"{text!r} is not a conda spec", hint=hint or f"write `{before}::{after}` for a channel")
 
 
 def _bad_spec(text: str, error: Exception) -> Unreadable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from functools import lru_cache
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
@@ -23,6 +23,7 @@ from packaging.utils import (
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.compose.reading import did_you_mean
 from conda_llmenv.model import PipKind
+from conda_llmenv.redact import mask
 
 FLAGS = frozenset({"--no-index", "--prefer-binary", "--require-hashes", "--pre"})
 VALUED = frozenset(
@@ -38,7 +39,10 @@ VALUED = frozenset(
 )
 INCLUDES = frozenset({"--requirement", "--constraint"})
 EDITABLE = "--editable"
-PER_REQUIREMENT = frozenset({"--hash", "--config-settings", "--config-setting", "--global-option"})
+URL_OPTIONS = frozenset({"--index-url", "--extra-index-url"})
+PER_REQUIREMENT = frozenset({"--hash", "--config-settings"})
+NOT_TAKEN = frozenset({"--global-option", "--install-option", "--build-option"})
+"""Options for ``setup.py`` that pip gave up or is giving up, and that uv never had."""
 ALIASES = {
     "-i": "--index-url",
     "--pypi-url": "--index-url",
@@ -47,12 +51,25 @@ ALIASES = {
     "-c": "--constraint",
     "-e": EDITABLE,
     "-C": "--config-settings",
+    "--config-setting": "--config-settings",
 }
 _KNOWN = FLAGS | VALUED | INCLUDES | PER_REQUIREMENT | {EDITABLE}
 
 _COMMENT = re.compile(r"(?:^|\s+)#(.*)$")
 _VCS = re.compile(r"(?:git|hg|svn|bzr)\+", re.IGNORECASE)
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_WEB_SCHEMES = frozenset({"http", "https"})
+_VCS_SCHEMES = frozenset(
+    f"{program}+{transport}"
+    for program, transports in {
+        "git": "http https ssh git file",
+        "hg": "http https ssh file static-http",
+        "svn": "http https ssh svn file",
+        "bzr": "http https ssh sftp ftp lp file",
+    }.items()
+    for transport in transports.split()
+)
+"""The schemes of pip's reference "VCS Support"; git itself would run a program for one like ``ext::``."""
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _PATH_EXTRAS = re.compile(r"(?P<path>.*?)(?P<extras>\[[^\]]*\])?\Z")
 
@@ -124,6 +141,10 @@ def _options(text: str) -> list[Parsed]:
         if name == EDITABLE:
             found.append(_editable(value, text, tokens))
             break
+        if name in URL_OPTIONS:
+            check_index(value)
+        elif "://" in value:
+            split_url(value)
         found.append(Include(name, value) if name in INCLUDES else Option((name, value)))
     return found
 
@@ -132,6 +153,7 @@ def _split_option(token: str) -> tuple[str, str]:
     """Return the long name and the value glued to it (``--opt=value``, ``-ivalue``), if any."""
     name, _, value = token.partition("=") if token.startswith("--") else (token[:2], "", token[2:].lstrip("="))
     name = ALIASES.get(name, name)
+    _refuse_not_taken(name)
     if name in PER_REQUIREMENT:
         raise Unreadable(f"{name} belongs behind a requirement", hint=f"write it as `name==version {name}=…`")
     if name not in _KNOWN:
@@ -142,12 +164,24 @@ def _split_option(token: str) -> tuple[str, str]:
     return name, value
 
 
+def _refuse_not_taken(name: str) -> None:
+    if name in NOT_TAKEN:
+        raise Unreadable(
+            f"{name} is not supported: it reaches setup.py only",
+            hint='write --config-settings="--build-option=…" behind the requirement',
+        )
+
+
 def _editable(value: str, text: str, rest: list[str]) -> Line:
+    for token in rest:
+        _refuse_not_taken(_option_name(token))
     if any(_option_name(token) not in PER_REQUIREMENT for token in rest if token.startswith("-")):
         raise Unreadable(f"only one requirement fits in a line: {text!r}")
     target, marker = _split_marker(value)
     kind, name, extras, location = _direct(target)
-    shown = " ".join([f"-e {shlex.quote(value) if ' ' in value else value}", *rest])
+    if kind is PipKind.URL and location is None:
+        raise Unreadable(f"{mask(target)!r} cannot be editable", hint="only a folder or a git repository can be")
+    shown = " ".join([f"-e {shlex.quote(value) if ' ' in value else value}", *_written(rest)])
     return Line(
         shown,
         PipKind.EDITABLE,
@@ -166,9 +200,9 @@ def _option_name(token: str) -> str:
 def _requirement(text: str) -> Line:
     requirement, options = _split_per_requirement_options(text)
     target, marker = _split_marker(requirement)
-    if _VCS.match(target) or _is_url(target) or _looks_like_path(target):
+    if _is_url(target) or _looks_like_path(target):
         kind, name, extras, location = _direct(target)
-        return Line(text, kind, name, extras=extras, marker=marker, location=location)
+        return Line(_joined(requirement, options), kind, name, extras=extras, marker=marker, location=location)
     try:
         parsed = Requirement(requirement)
     except InvalidRequirement as error:
@@ -179,9 +213,8 @@ def _requirement(text: str) -> Line:
         specifier = ",".join(sorted(str(one) for one in parsed.specifier))
         return Line(_joined(requirement, options), PipKind.NAMED, name, specifier, extras, marker)
     kind, _name, _extras, location = _direct(parsed.url)
-    return Line(
-        text, kind if kind is PipKind.VCS else PipKind.URL, name, extras=extras, marker=marker, location=location
-    )
+    kind = kind if kind is PipKind.VCS else PipKind.URL
+    return Line(_joined(requirement, options), kind, name, extras=extras, marker=marker, location=location)
 
 
 def _joined(requirement: str, options: str) -> str:
@@ -192,12 +225,30 @@ def _split_per_requirement_options(text: str) -> tuple[str, str]:
     match = re.search(r"\s(--?[A-Za-z].*)$", text)
     if not match:
         return text, ""
-    for token in match[1].split():
-        if token.startswith("-") and _option_name(token) not in PER_REQUIREMENT:
-            known = _option_name(token) in _KNOWN
-            hint = "give the option an entry of its own" if known else did_you_mean(token, PER_REQUIREMENT)
+    try:
+        tokens = shlex.split(match[1])
+    except ValueError as error:
+        raise Unreadable(f"the quotes of {text!r} do not match") from error
+    return text[: match.start()].strip(), " ".join(_written(tokens))
+
+
+def _written(tokens: list[str]) -> list[str]:
+    """Return the options behind a requirement as ``--long-name=value``, quoted where pip's shell words need it."""
+    rest, found = list(tokens), []
+    while rest:
+        token = rest.pop(0)
+        name, value = _option_name(token), token.partition("=")[2]
+        _refuse_not_taken(name)
+        if name not in PER_REQUIREMENT:
+            hint = "give the option an entry of its own" if name in _KNOWN else did_you_mean(token, PER_REQUIREMENT)
             raise Unreadable(f"option {token.partition('=')[0]} cannot stand behind a requirement", hint=hint)
-    return text[: match.start()].strip(), match[1]
+        value = value or (rest.pop(0) if rest else "")
+        if not value:
+            raise Unreadable(f"{name} needs a value")
+        if name == "--config-settings" and not value.partition("=")[1]:
+            raise Unreadable(f"{name} {value!r} has no value", hint="write --config-settings=KEY=VALUE")
+        found.append(f"{name}={shlex.quote(value)}")
+    return found
 
 
 def _split_marker(text: str) -> tuple[str, str]:
@@ -207,7 +258,7 @@ def _split_marker(text: str) -> tuple[str, str]:
 
 
 def _is_url(text: str) -> bool:
-    return _URL.match(text) is not None and " @ " not in text
+    return (_SCHEME.match(text) or _VCS.match(text)) is not None and " @ " not in text
 
 
 def _looks_like_path(text: str) -> bool:
@@ -220,18 +271,58 @@ def _looks_like_path(text: str) -> bool:
 
 def _direct(target: str) -> tuple[PipKind, str | None, tuple[str, ...], str | None]:
     """Return kind, name, extras and local path of a requirement that says where it is."""
-    if _VCS.match(target):
-        name, extras = _egg(target)
-        return PipKind.VCS, name, extras, None
     if _is_url(target):
         name, extras = _egg(target)
-        parts = urlsplit(target)
+        parts = split_url(target)
+        _check_scheme(target, parts)
+        if "+" in parts.scheme:
+            return PipKind.VCS, name, extras, None
         location = unquote(parts.path) if parts.scheme.lower() == "file" else None
         return PipKind.URL, name or _archive_name(parts.path), extras, location
     match = _PATH_EXTRAS.match(target)
     path, extras_text = (match["path"], match["extras"] or "") if match else (target, "")
     path = path.partition("#")[0]
     return PipKind.PATH, _archive_name(path), _extras(extras_text), path
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL.
+
+    Raises:
+        Unreadable: it is none, such as one with half an IPv6 address.
+    """
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise Unreadable(f"{mask(url)!r} is not a URL: {error}") from error
+
+
+def check_index(url: str) -> None:
+    """Check the address of a package index.
+
+    Raises:
+        Unreadable: it is no ``http``, ``https`` or ``file`` URL.
+    """
+    if url.startswith("${"):
+        return
+    parts = split_url(url)
+    if parts.scheme not in {*_WEB_SCHEMES, "file"} or (parts.scheme in _WEB_SCHEMES and not parts.netloc):
+        raise Unreadable(
+            f"{mask(url)!r} is not the URL of an index",
+            hint="write https://HOST/simple, or file:///FOLDER for a folder laid out like one",
+        )
+
+
+def _check_scheme(target: str, parts: SplitResult) -> None:
+    """Refuse an address that no installer could fetch."""
+    if parts.scheme == "file" or (parts.scheme in _WEB_SCHEMES and parts.netloc):
+        return
+    if parts.scheme in _VCS_SCHEMES and target[len(parts.scheme) :].startswith("://"):
+        return
+    hint = "pip takes http, https and file URLs, and git+https, git+ssh, git+file and the like"
+    if re.match(r"git\+\w+@[\w.-]+:", target):
+        hint = "begin with git+ssh:// and write a slash, not a colon, behind the host"
+    raise Unreadable(f"{mask(target)!r} is no address that pip can install from", hint=hint)
 
 
 def _egg(url: str) -> tuple[str | None, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from conda_llmenv.redact import has_placeholder, mask
 
 MAX_INCLUDES = 100
 """Most requirements files one fragment may pull in."""
+
+_REFERENCE = re.compile(r"\$\{[A-Z0-9_]+\}")
+"""What pip replaces by an environment variable; only the installer, which knows the environment, can look there."""
 
 
 class _Place(Struct, frozen=True):
@@ -76,12 +80,13 @@ class PipLines:
 
     def _located(self, tokens: tuple[str, ...], place: _Place) -> tuple[str, ...]:
         """Make the folder of ``--find-links`` absolute; pip takes it relative to the file it stands in."""
-        if tokens[0] != "--find-links" or "://" in tokens[1] or "$" in tokens[1]:
+        if tokens[0] != "--find-links" or "://" in tokens[1] or _REFERENCE.search(tokens[1]):
             return tokens
         return (tokens[0], str(self._local(tokens[1], place.directory)))
 
     def _requirement(self, line: Line, why: str, place: _Place) -> PipRequirement:
-        path = self._local(line.location, place.directory) if line.location and "$" not in line.location else None
+        local = line.location if line.location and not _REFERENCE.search(line.location) else None
+        path = self._local(local, place.directory) if local else None
         return PipRequirement(
             text=line.text,
             kind=line.kind,

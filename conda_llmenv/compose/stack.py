@@ -25,6 +25,9 @@ from conda_llmenv.redact import mask
 
 BASE = "base"
 
+MAX_DEPTH = 50
+"""Longest chain of files that extend each other."""
+
 
 class ComposeRequest(Struct, frozen=True):
     """Which layers to stack.
@@ -158,6 +161,14 @@ class _Stack:
                 InputError(
                     f"{entry.origin}: files include each other in a circle: {circle}",
                     hint="remove one of these `extends` entries",
+                    origins=[entry.origin],
+                )
+            )
+        elif len(chain) >= MAX_DEPTH:
+            self.errors.append(
+                InputError(
+                    f"{entry.origin}: more than {MAX_DEPTH} files extend each other in a chain",
+                    hint="list the fragments in one `extends`, instead of one behind the other",
                     origins=[entry.origin],
                 )
             )

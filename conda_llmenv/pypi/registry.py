@@ -23,6 +23,16 @@ class Choice(Struct, frozen=True):
     reason: str
 
 
+def check_installer(name: str) -> None:
+    """Check the name of an installer, whether or not there is anything to install.
+
+    Raises:
+        InputError: there is no such installer.
+    """
+    if name not in ("auto", *NAMES):
+        raise InputError(f"no installer is called {name!r}", hint=f"choose one of: auto, {', '.join(NAMES)}")
+
+
 def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
     """Return the installer of a name; ``auto`` takes uv where its program runs here, else pip.
 
@@ -33,8 +43,7 @@ def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
     Raises:
         InputError: there is no such installer, or pip's configuration cannot be read.
     """
-    if name not in ("auto", *NAMES):
-        raise InputError(f"no installer is called {name!r}", hint=f"choose one of: auto, {', '.join(NAMES)}")
+    check_installer(name)
     config = read_config(os.environ, Path.home(), prefix)
     problem = _uv_problem()
     if name == "pip" or (name == "auto" and problem):

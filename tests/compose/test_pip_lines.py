@@ -50,6 +50,19 @@ def test_each_way_to_name_a_requirement(text: str, kind: PipKind, name: str | No
         assert found.text == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'six --config-settings="a=b c"',
+        "six --config-setting 'a=b c'",
+        'six -C "a=b c"',
+    ],
+)
+def test_settings_of_a_build_have_one_spelling(text: str) -> None:
+    """Pip's three ways to write one, in one line or two words, are the same requirement."""
+    assert line(text).text == "six --config-settings='a=b c'"
+
+
 def test_markers_and_extras_are_taken_apart() -> None:
     """So that the same name for two Pythons is no contradiction."""
     found = line('a[X,y_z]>=1; python_version < "3.12"')
@@ -98,6 +111,29 @@ def test_each_way_to_write_an_option(text: str, tokens: list[tuple[str, ...]]) -
         ("-c gone.txt", "cannot be read"),
         ("-r bad.txt", "bad.txt:2: 'b=1' is not a pip requirement"),
         ("-f gone", "is not there"),
+        ("git+ext::sh%20-c%20touch%20pwned", "is no address that pip can install from"),
+        ("x @ git+ext::sh%20-c%20touch%20pwned", "is no address that pip can install from"),
+        ("-e git+ext::sh%20-c%20touch%20pwned", "is no address that pip can install from"),
+        ("git+git@h:owner/x.git", "a slash, not a colon"),
+        ("ftp://h/x-1.tar.gz", "is no address"),
+        ("https:///x-1.tar.gz", "is no address"),
+        ("-e https://h/x-1.tar.gz", "cannot be editable"),
+        ("$(touch /tmp/pwned)", "is not there"),
+        ("`touch /tmp/pwned`", "is not there"),
+        ("./$HOME", "is not there"),
+        ("-f $HOME", "is not there"),
+        ("a --global-option=x", "--global-option is not supported"),
+        ("-e ./pkg --global-option=x", "--global-option is not supported"),
+        ("a --config-settings", "needs a value"),
+        ("a --config-settings=x", "KEY=VALUE"),
+        ("a --config-settings='x=1", "quotes"),
+        ("--extra-index-url http://[::1", "is not a URL"),
+        ("--index-url ::::", "is not the URL of an index"),
+        ("-i pypi.org/simple", "is not the URL of an index"),
+        ("-f http://[::1", "is not a URL"),
+        ("-c http://[::1", "is not a URL"),
+        ("http://[::1/x-1.tar.gz", "is not a URL"),
+        ("x @ http://[::1/x-1.tar.gz", "is not a URL"),
     ],
 )
 def test_what_pip_would_not_take_is_refused_with_a_way_out(text: str, word: str) -> None:

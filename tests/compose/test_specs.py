@@ -158,6 +158,12 @@ def test_every_kind_of_contradiction_has_its_way_out() -> None:
     [
         ("foo*", "glob"),
         ("3.10", "does not name a package"),
+        (".nan", "no package can be called '.nan'"),
+        ("-x", "no package can be called '-x'"),
+        ("/nope/six-1.17.0-pyh0_0.conda", "is a file or an address"),
+        ("c::./six.tar.bz2", "is a file or an address"),
+        ("https://h/c/noarch/six-1.17.0-pyh0_0.conda", "is a file or an address"),
+        ("pip:six", "not a conda spec"),
         ("foo>1<2", "comma"),
         ("foo 1.0 py* extra", "build string"),
         ("foo[extras=[a]]", "rattler only"),

@@ -72,6 +72,13 @@ def test_layers_come_in_one_order_and_each_file_once(library: FileLibrary, tmp_p
         (ComposeRequest(tier="a100\n"), "not allowed"),
         (ComposeRequest(specs=("foo*",)), "glob"),
         (ComposeRequest(pip=("-e .",)), "-f"),
+        (ComposeRequest(specs=("/nope/six-1.17.0-pyh0_0.conda",)), "with -c CHANNEL"),
+        (ComposeRequest(specs=("./x.conda",)), "is a file or an address"),
+        (ComposeRequest(specs=("x.tar.bz2",)), "is a file or an address"),
+        (ComposeRequest(specs=("https://h/c/noarch/six-1.17.0-pyh0_0.conda",)), "is a file or an address"),
+        (ComposeRequest(specs=("pip:six",)), "under `- pip:` in a file"),
+        (ComposeRequest(specs=("conda-forge:six",)), "`conda-forge::six`"),
+        (ComposeRequest(files=(Path(),)), "the path is empty"),
         (ComposeRequest(override_channels=True), "-c CHANNEL"),
     ],
 )
@@ -113,6 +120,15 @@ def test_files_that_extend_each_other_are_refused_with_the_circle(library: FileL
     write(tmp_path / "work", {"d.yml": "llmenv: {extends: [c]}"})
     with pytest.raises(InputError, match="circle"):
         stack(ComposeRequest(files=(Path("d.yml"),)), library)
+
+
+def test_a_chain_of_files_has_a_longest_length(library: FileLibrary, tmp_path: Path) -> None:
+    """A generated chain ends with a message that names the entry too many, not with a full stack."""
+    chain = {f"envs/c{i}.yml": f"dependencies: []\nllmenv:\n  extends: [c{i + 1}]\n" for i in range(1500)}
+    write(tmp_path / "work", {**chain, "envs/c1500.yml": ""})
+    with pytest.raises(InputError, match=r"envs/c49\.yml:3: more than 50 files") as caught:
+        stack(ComposeRequest(files=(Path("envs/c0.yml"),)), library)
+    assert caught.value.exit_code == 2
 
 
 def test_a_tier_the_recipe_is_not_made_for_is_a_warning(library: FileLibrary) -> None:

@@ -9,7 +9,7 @@ from importlib import metadata
 import pytest
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.pypi.registry import choose, installers
+from conda_llmenv.pypi.registry import check_installer, choose, installers
 
 
 def test_uv_is_the_default_and_pip_can_be_asked_for() -> None:
@@ -23,6 +23,9 @@ def test_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(InputError) as caught:
         choose("poetry")
     assert caught.value.hint == "choose one of: auto, uv, pip"
+    check_installer("auto")
+    with pytest.raises(InputError, match="no installer is called 'poetry'"):
+        check_installer("poetry")
 
 
 def test_states_are_reported() -> None:
