@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from conda_llmenv.errors import PipFailed
-from conda_llmenv.model import Origin, PipRequest
+from conda_llmenv.errors import InputError, LlmenvError, PipFailed
+from conda_llmenv.model import PipRequest, PipRequirement
+from conda_llmenv.pypi.blame import AskedFile, mentioned, shown
 from conda_llmenv.redact import mask
 
 KEPT_LINES = 15
@@ -70,30 +71,52 @@ def culprit(output: str) -> str | None:
     return None
 
 
-def failed(request: PipRequest, output: str, action: str) -> PipFailed:
-    """Return the error for a run that ended badly.
+def failed(request: PipRequest, output: str, action: str, asked: AskedFile | None = None) -> LlmenvError:
+    """Return the error for a run that ended badly: an input mistake where the tool could not read a line.
 
     Args:
         request: what was asked, for files, lines and what conda provides.
         output: what the tool printed.
         action: past participle of what was tried, such as ``resolved``.
+        asked: the file that the tool read, whose lines its output may name.
     """
+    if asked is not None:
+        output, lines = asked.located(output)
+        if lines:
+            return _misread(asked, lines, output)
     name = culprit(output)
     held = sorted(one for one in request.provided if re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", output))
     clash = bool(held) and "unsatisfiable" in output
-    shown = held[0] if clash and (name is None or name not in request.provided) else name
-    origins = _origins(request, filter(None, (shown, name)))
-    subject = f"{origins[0]}: {shown}" if origins and shown else (shown or "the pip section")
-    message = f"{subject} could not be {action}"
+    subject = held[0] if clash and (name is None or name not in request.provided) else name
+    blamed = _blamed(request, [subject, name], output)
+    if subject is None:
+        subject = shown(blamed[0]) if len(blamed) == 1 else "the pip section"
+    message = f"{blamed[0].origin}: {subject}" if blamed else subject
+    message += f" could not be {action}"
     if clash:
         facts = ", ".join(f"{one} {request.provided[one]}" for one in held)
         message += f": conda provides {facts}, which does not fit"
-    return PipFailed(message, details=last_lines(output), hint=_hint(output, held if clash else []), origins=origins)
+    hint = _hint(output, held if clash else [])
+    return PipFailed(message, details=last_lines(output), hint=hint, origins=[one.origin for one in blamed])
 
 
-def _origins(request: PipRequest, names: Iterable[str]) -> list[Origin]:
+def _misread(asked: AskedFile, lines: Sequence[int], output: str) -> InputError:
+    """Return the error for a line that a tool cannot read."""
+    first = asked.lines[lines[0]]
+    return InputError(
+        f"{asked.origins[lines[0]]}: {mask(first)} cannot be read as a pip requirement",
+        details=last_lines(output),
+        hint="write `name`, `name==version`, `name>=1,<2` or `name @ URL`",
+        origins=[asked.origins[line] for line in lines],
+    )
+
+
+def _blamed(request: PipRequest, names: Iterable[str | None], output: str) -> Sequence[PipRequirement]:
+    """Return the requirements to name: those of the culprits, else those the output mentions, else all."""
+    section = request.section.requirements
     wanted = set(names)
-    return [one.origin for one in request.section.requirements if one.name in wanted]
+    named = [one for one in section if one.name and one.name in wanted]
+    return named or mentioned(section, output) or section
 
 
 def _hint(output: str, held: list[str]) -> str:

@@ -16,10 +16,11 @@ from packaging.utils import canonicalize_name
 
 from conda_llmenv.model import PipPackage, PipPlan, PipRequest, PipRequirement
 from conda_llmenv.process import Completed
+from conda_llmenv.pypi.blame import AskedFile
 from conda_llmenv.pypi.buildcache import build_folder, read_key, tools_folder
 from conda_llmenv.pypi.failures import failed
 from conda_llmenv.pypi.pylock import parse_pylock
-from conda_llmenv.pypi.requirements import asked_line, is_editable_checkout, pinned_line
+from conda_llmenv.pypi.requirements import asked_line, config_arguments, is_editable_checkout, pinned_line
 from conda_llmenv.pypi.stages import build_table
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.toml import loads
@@ -66,21 +67,23 @@ class _SecondStage(Struct, frozen=True):
 
     def install(self, cache: Path) -> tuple[PipPackage, ...]:
         common = ["--python", str(self.prefix / "bin" / "python"), "--cache-dir", str(cache)]
+        settings = config_arguments(self.asked)
         isolation = ["--no-build-isolation"]
         tools = self._build_tools(common)
         environ = build_environment(self.prefix, self.workspace.environ, tools)
-        done = self._compile([*common, *isolation], environ)
+        done = self._compile([*common, *isolation, *settings], environ)
         if done.returncode and lacks_a_build_tool(done.stderr):
             # its sources name a build tool of their own: build those in isolation, which installs what they name
             isolation = self._isolation_of_known()
-            done = self._compile([*common, *isolation], environ)
+            done = self._compile([*common, *isolation, *settings], environ)
         if done.returncode:
             for line in done.stderr.splitlines():
                 self.lines(line)
-            raise failed(self.request, done.stderr, "built")
+            written = AskedFile("late.in", self._asked_lines(), [one.origin for one in self.asked])
+            raise failed(self.request, done.stderr, "built", written)
         packages = parse_pylock(self._lock, stub_folder(self.workspace.environ))
         pinned = self.workspace.file("late-pinned.txt", map(pinned_line, packages))
-        arguments = ["install", "--no-deps", "-r", pinned, *common, *isolation]
+        arguments = ["install", "--no-deps", "-r", pinned, *common, *isolation, *settings]
         done = Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
         if done.returncode:
             raise failed(self.request, done.stderr, "built")

@@ -16,18 +16,19 @@ from importlib import util
 from pathlib import Path
 
 from conda_llmenv import process
-from conda_llmenv.errors import PipFailed
+from conda_llmenv.errors import LlmenvError, PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages
+from conda_llmenv.pypi.blame import AskedFile
 from conda_llmenv.pypi.buildcache import build_folder, read_key
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.credentials import login_variables, logins, netrc_lines
 from conda_llmenv.pypi.failures import failed, last_lines
 from conda_llmenv.pypi.late import lacks_a_build_tool
 from conda_llmenv.pypi.report import parse_report
-from conda_llmenv.pypi.requirements import asked_line, pinned_line, write_private
-from conda_llmenv.pypi.sources import expand
+from conda_llmenv.pypi.requirements import asked_line, pinned_line, with_settings, write_private
+from conda_llmenv.pypi.sources import expand, gather
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import STAGE
 from conda_llmenv.redact import mask, strip
@@ -75,7 +76,8 @@ class PipPipInstaller:
             InputError: a local source is not there, or no Python.
         """
         started = time.monotonic()
-        stages.check_request(request)
+        stages.check_request(request, self.environ)
+        gather(self.config, request.section.options, self.environ, self.directory)
         first, late = stages.split(request.section)
         packages, reason = self._pin(request, first) if first else ((), "")
         if reason:
@@ -110,7 +112,7 @@ class PipPipInstaller:
 
     def _pin(self, request: PipRequest, first: tuple[PipRequirement, ...]) -> tuple[tuple[PipPackage, ...], str]:
         """Return pinned packages and no reason, or open ones and the reason."""
-        lines = [asked_line(one, self.environ) for one in first]
+        lines = [with_settings(one, asked_line(one, self.environ)) for one in first]
         unpinned = tuple(
             PipPackage(one.name or line, None, line, built=False, direct=" @ " in line)
             for one, line in zip(first, lines, strict=True)
@@ -124,7 +126,13 @@ class PipPipInstaller:
         argv += ["--target", str(folder / "none"), "--only-binary", ":all:", *_target(request), *asked, *QUIET]
         done = process.run(argv, env=self.variables(request, folder), cwd=folder)
         if done.returncode:
-            return unpinned, (last_lines(done.stderr) or ["pip failed"])[-1]
+            options = request.section.options
+            origins = [*(one.origin for one in options), *(one.origin for one in first)]
+            written = AskedFile("requirements.txt", [*(mask(one.text) for one in options), *lines], origins)
+            output, misread = written.located(done.stderr)
+            if misread and "Invalid requirement" in output:
+                raise failed(request, done.stderr, "resolved", written)
+            return unpinned, (last_lines(output) or ["pip failed"])[-1]
         return parse_report(report.read_text(encoding="utf-8"), stub_folder(self.environ)), ""
 
     def requirements(
@@ -183,7 +191,7 @@ class _Run:
 
     def late(self, plan: PipPlan, before: Sequence[PipPackage]) -> tuple[PipPackage, ...]:
         lines = [
-            asked_line(one, self.installer.environ)
+            with_settings(one, asked_line(one, self.installer.environ))
             for one in self.request.section.requirements
             if strip(one.text) in plan.late
         ]
@@ -227,7 +235,7 @@ class _Run:
             return done, ()
         return done, parse_report(report.read_text(encoding="utf-8"), stub_folder(self.installer.environ))
 
-    def _failure(self, done: process.Completed, action: str) -> PipFailed:
+    def _failure(self, done: process.Completed, action: str) -> LlmenvError:
         output = done.stdout + done.stderr
         if "No module named pip" in output:
             return PipFailed(

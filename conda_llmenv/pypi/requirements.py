@@ -12,16 +12,18 @@ from conda_llmenv.model import PipKind, PipPackage, PipRequirement
 from conda_llmenv.pypi.credentials import without_login
 from conda_llmenv.pypi.sources import expand
 
+_SETTING = re.compile(r"""\s--config-settings=(?P<value>(?:'[^']*'|"[^"]*"|[^\s'"])+)""")
 _HASH = re.compile(r"\s--hash[=\s](?P<hash>\w+:[0-9a-fA-F]+)")
 
 
 def asked_line(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
     """Return the line that asks an installer for a requirement, ``${NAME}`` references filled in and logins left out.
 
-    Relative paths become absolute ones, because the file the line goes into lies elsewhere.
+    Hashes stay behind it; settings for its build do not, because each installer takes them in its own way. Relative
+    paths become absolute ones, because the file the line goes into lies elsewhere.
     """
     if requirement.path is None:
-        return without_login(expand(requirement.text, environ))
+        return without_login(expand(_SETTING.sub("", requirement.text), environ))
     extras = f"[{','.join(requirement.extras)}]" if requirement.extras else ""
     target = f"{requirement.path}{extras}"
     if requirement.kind is PipKind.URL:
@@ -31,6 +33,22 @@ def asked_line(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
     marker = f" ; {requirement.marker}" if requirement.marker else ""
     editable = "-e " if requirement.kind is PipKind.EDITABLE else ""
     return f"{editable}{target}{marker}"
+
+
+def config_settings(requirement: PipRequirement) -> tuple[str, ...]:
+    """Return the settings for a requirement's build, ``KEY=VALUE`` each."""
+    return tuple(word for match in _SETTING.finditer(requirement.text) for word in shlex.split(match["value"]))
+
+
+def config_arguments(requirements: Iterable[PipRequirement]) -> list[str]:
+    """Return uv's arguments for the build settings of requirements; uv has no options behind a requirement."""
+    found = [(one.name, setting) for one in requirements for setting in config_settings(one)]
+    return [word for name, setting in found for word in ("--config-settings-package", f"{name}:{setting}")]
+
+
+def with_settings(requirement: PipRequirement, line: str) -> str:
+    """Return a line with the settings for its build behind it, as pip takes them."""
+    return " ".join([line, *(f"--config-settings={shlex.quote(one)}" for one in config_settings(requirement))])
 
 
 def is_editable_checkout(requirement: PipRequirement) -> bool:

@@ -7,7 +7,7 @@ configured extra ones too, while ``--extra-index-url``, ``--find-links``, ``--tr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,7 +15,8 @@ from msgspec import Struct, field
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.model import Notice, PipOption
+from conda_llmenv.model import Notice, Origin, PipOption
+from conda_llmenv.pypi.addresses import checked_index, checked_url, existing_file
 from conda_llmenv.pypi.config import PipConfig, Setting
 from conda_llmenv.redact import mask
 
@@ -166,41 +167,48 @@ def gather(config: PipConfig, options: Iterable[PipOption], environ: Mapping[str
         base: folder that relative paths of the configuration start from (pip uses the current one).
 
     Raises:
-        InputError: a flag of the configuration has no truth value.
+        InputError: a value is not what its setting needs (flag, number, URL, file that is there).
     """
-    sources = _configured(config, base)
+    sources = _configured(config, base, environ)
     for option in options:
-        _apply_option(sources, option, base)
-    for urls in (sources.extra_index_urls, sources.find_links, sources.constraints):
-        urls[:] = [expand(url, environ) for url in urls]
-    if sources.index_url:
-        sources.index_url = expand(sources.index_url, environ)
+        tokens = tuple(expand(token, environ) for token in option.tokens)
+        _apply_option(sources, PipOption(tokens, option.origin), base)
     return sources
 
 
-def _configured(config: PipConfig, base: Path) -> Sources:
+def _configured(config: PipConfig, base: Path, environ: Mapping[str, str]) -> Sources:
     def text(key: str) -> str | None:
         setting = config.get(key)
         return setting.value if setting else None
 
-    def words(key: str) -> list[str]:
+    def words(key: str, check: Callable[[str, Origin], str] | None = None) -> list[str]:
         setting = config.get(key)
-        return list(setting.words()) if setting else []
+        if setting is None:
+            return []
+        found = [expand(word, environ) for word in setting.words()]
+        return [check(word, setting.origin) for word in found] if check else found
+
+    def file(key: str) -> str | None:
+        setting = config.get(key)
+        return existing_file(setting.value, key, setting.origin) if setting else None
+
+    def constraint(word: str, origin: Origin) -> str:
+        return existing_file(_located(checked_url(word, origin), base), "constraint", origin)
 
     sources = Sources(
-        index_url=text("index-url"),
-        extra_index_urls=words("extra-index-url"),
-        find_links=[_located(link, base) for link in words("find-links")],
+        index_url=next(iter(words("index-url", checked_index)), None),
+        extra_index_urls=words("extra-index-url", checked_index),
+        find_links=[_located(link, base) for link in words("find-links", checked_url)],
         no_index=config.flag("no-index"),
         trusted_hosts=words("trusted-host"),
-        cert=text("cert"),
-        client_cert=text("client-cert"),
+        cert=file("cert"),
+        client_cert=file("client-cert"),
         proxy=text("proxy"),
         timeout=_seconds(config.get("timeout")),
-        retries=text("retries"),
+        retries=_count(config.get("retries")),
         keyring=text("keyring-provider"),
         exclude_newer=text("uploaded-prior-to"),
-        constraints=[_located(file, base) for file in words("constraint")],
+        constraints=words("constraint", constraint),
         prerelease=config.flag("pre"),
         require_hashes=config.flag("require-hashes"),
         # pip stores the flag under the opposite meaning: `no-build-isolation = false` switches isolation off (pip#5735)
@@ -236,15 +244,27 @@ def _seconds(setting: Setting | None) -> int | None:
         ) from None
 
 
+def _count(setting: Setting | None) -> str | None:
+    if setting is None or setting.value.isdecimal():
+        return setting.value if setting else None
+    raise InputError(
+        f"{setting.origin}: {setting.value!r} is no number for pip's {setting.key}", origins=[setting.origin]
+    )
+
+
 def _apply_option(sources: Sources, option: PipOption, base: Path) -> None:
     name, value = option.tokens[0].removeprefix("--"), " ".join(option.tokens[1:])
     folder = base / Path(option.origin.file).parent
+    if name in ("index-url", "extra-index-url"):
+        value = checked_index(value, option.origin)
+    elif name in ("find-links", "constraint"):
+        value = _located(checked_url(value, option.origin), folder)
     if name == "index-url":
         sources.index_url, sources.extra_index_urls, sources.pinned = value, [], True
     elif name in ("no-binary", "only-binary"):
         sources.formats.state(name, value)
     elif name in _ADDING:
-        _ADDING[name](sources).append(_located(value, folder) if name in ("find-links", "constraint") else value)
+        _ADDING[name](sources).append(value)
     elif name in _FLAGS:
         setattr(sources, _FLAGS[name], True)
     elif name not in _WITHOUT_EFFECT:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import PipKind, PipRequest, PipRequirement, PipSection
+from conda_llmenv.pypi.localsources import check_local_sources
 
 _SOURCES = (PipKind.VCS, PipKind.PATH, PipKind.EDITABLE)
 
@@ -48,13 +48,17 @@ def _is_wheel(requirement: PipRequirement) -> bool:
     return requirement.kind is PipKind.URL and target.split("?")[0].endswith(".whl")
 
 
-def check_request(request: PipRequest) -> None:
+def check_request(request: PipRequest, environ: Mapping[str, str]) -> None:
     """Refuse what no installer can do.
 
+    Args:
+        request: what is asked.
+        environ: for ``${NAME}`` references in paths.
+
     Raises:
-        InputError: a local source is not there, or there is no Python to install for.
+        InputError: a local source is not there or cannot be installed, or there is no Python to install for.
     """
-    check_local_sources(request.section)
+    check_local_sources(request.section, environ)
     if not request.python_version:
         origins = [one.origin for one in request.section.requirements[:1]]
         where = f"{origins[0]}: " if origins else ""
@@ -62,21 +66,4 @@ def check_request(request: PipRequest) -> None:
             f"{where}the environment has a pip section and no Python",
             hint="add `python` to the conda dependencies",
             origins=origins,
-        )
-
-
-def check_local_sources(section: PipSection, exists: Callable[[Path], bool] = Path.exists) -> None:
-    """Refuse a section whose local sources are not there.
-
-    Raises:
-        InputError: names every missing path with its file and line.
-    """
-    missing = [one for one in section.requirements if one.path is not None and not exists(one.path)]
-    if missing:
-        first = missing[0]
-        raise InputError(
-            f"{first.origin}: {first.text} is not there: no file or folder {first.path}",
-            details=[f"{one.origin}: {one.path}" for one in missing[1:]],
-            hint="git submodule not checked out? `git submodule update --init` fetches it",
-            origins=[one.origin for one in missing],
         )

@@ -15,13 +15,22 @@ from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages, uvconfig
+from conda_llmenv.pypi.blame import AskedFile
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.failures import culprit, failed
 from conda_llmenv.pypi.pylock import completed, parse_pylock
-from conda_llmenv.pypi.requirements import asked_hashes, asked_line, is_editable_checkout, pinned_line, without_hashes
+from conda_llmenv.pypi.requirements import (
+    asked_hashes,
+    asked_line,
+    config_arguments,
+    is_editable_checkout,
+    pinned_line,
+    without_hashes,
+)
 from conda_llmenv.pypi.sources import gather
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
 from conda_llmenv.pypi.uvcommand import PLATFORMS, STAGE, LiveLines, Uv, Workspace, native_subdir
+from conda_llmenv.pypi.uvlimits import check_supported
 from conda_llmenv.redact import mask, strip
 
 WORTH_FETCHING = 4_000_000
@@ -55,7 +64,8 @@ class UvInstaller(Struct):
             PipFailed: nothing fits, or an index cannot be reached.
         """
         started = time.monotonic()
-        stages.check_request(request)
+        check_supported(request.section)
+        stages.check_request(request, self.environ)
         workspace = self._workspace(request)
         checkouts = map(_checkout_notice, filter(is_editable_checkout, request.section.requirements))
         for notice in (*workspace.sources.notices, *uvconfig.dropped_variables(self.environ), *checkouts):
@@ -120,6 +130,7 @@ class UvInstaller(Struct):
         pinned = workspace.file("pinned.txt", map(pinned_line, plan.packages))
         uv = Uv(workspace, request.offline)
         arguments = ["install", "--python", str(prefix / "bin" / "python"), "--no-deps", "-r", pinned]
+        arguments += config_arguments(request.section.requirements)
         arguments += hash_flags(plan.packages) + link_mode(workspace.environ, prefix)
         if not request.offline and not any(package.built for package in plan.packages):
             # everything is in the cache after a prefetch; asking the indexes again would only cost time
@@ -166,13 +177,14 @@ class _Resolution(Struct, frozen=True):
         lines = [without_hashes(asked_line(one, self.workspace.environ)) for one in asked]
         output = self.workspace.folder / "pylock.toml"
         arguments = ["compile", self.workspace.file("requirements.in", lines), *constraints, "--generate-hashes"]
-        arguments += ["--format", "pylock.toml", "-o", str(output), *_target(self.request)]
+        arguments += ["--format", "pylock.toml", "-o", str(output), *_target(self.request), *config_arguments(asked)]
         done = Uv(self.workspace, self.request.offline).run(arguments)
         if done.returncode:
             name = culprit(done.stderr) if "Failed to build" in done.stderr else None
             if name and name in {one.name for one in asked} and self._is_worth_waiting(name, done.stderr):
                 return (), frozenset({name})
-            raise failed(self.request, done.stderr, "resolved")
+            written = AskedFile("requirements.in", lines, [one.origin for one in asked])
+            raise failed(self.request, done.stderr, "resolved", written)
         self._warn_of_extras(done.stderr)
         packages = tuple(map(completed, parse_pylock(output, stubs)))
         unbuilt = frozenset(package.name for package in packages if package.built) & stages.build_table()[1]

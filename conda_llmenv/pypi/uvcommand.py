@@ -73,6 +73,7 @@ class Workspace(Struct, frozen=True):
         folder = Path(tempfile.mkdtemp(prefix="pip-", dir=request.scratch))
         write_private(folder / "uv.toml", [uvconfig.render(sources)])
         variables = uvconfig.environment(sources, environ)
+        variables["UV_CREDENTIALS_DIR"] = uvconfig.credentials_folder(environ, folder)
         found = logins(request.section.requirements, environ)
         if found:
             netrc = write_private(folder / "netrc", netrc_lines(found, environ))

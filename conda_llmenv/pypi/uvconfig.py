@@ -92,6 +92,16 @@ def environment(sources: Sources, environ: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
+def credentials_folder(environ: Mapping[str, str], scratch: Path) -> str:
+    """Return uv's folder of credentials: the user's where ``uv auth login`` was used, else one that goes away.
+
+    uv makes a lock file in it even where it holds nothing.
+    """
+    data = Path(environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or Path.home()) / ".local" / "share")
+    known = Path(environ.get("UV_CREDENTIALS_DIR") or data / "uv" / "credentials")
+    return str(known if (known / "credentials.toml").exists() else scratch / "credentials")
+
+
 def dropped_variables(environ: Mapping[str, str]) -> tuple[Notice, ...]:
     """Return a notice where the user's uv variables would have named other sources."""
     found = sorted(name for name in INDEX_VARIABLES if environ.get(name))

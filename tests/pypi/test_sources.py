@@ -11,7 +11,7 @@ from conda_llmenv.model import Origin, PipOption
 from conda_llmenv.pypi.config import parse_config
 from conda_llmenv.pypi.sources import Sources, gather
 from conda_llmenv.pypi.toml import loads
-from conda_llmenv.pypi.uvconfig import environment, render
+from conda_llmenv.pypi.uvconfig import credentials_folder, environment, render
 from tests.index.fixtures import CANARY
 
 
@@ -103,9 +103,12 @@ def test_settings_file_says_everything_in_uvs_words() -> None:
     }
 
 
-def test_environment_carries_certificates_proxies_and_limits_and_nothing_unwanted() -> None:
+def test_environment_carries_certificates_proxies_and_limits_and_nothing_unwanted(tmp_path: Path) -> None:
     """Pip's cert, proxy and timeout become uv's variables; PYTHONPATH, an active environment and index variables go."""
-    sources = configured(cert="/ca.pem", client_cert="/me.pem", proxy="proxy:3128", timeout="180", retries="9")
+    authorities, own = tmp_path / "ca.pem", tmp_path / "me.pem"
+    authorities.touch()
+    own.touch()
+    sources = configured(cert=str(authorities), client_cert=str(own), proxy="proxy:3128", timeout="180", retries="9")
     given = {
         "PYTHONPATH": "/p",
         "VIRTUAL_ENV": "/v",
@@ -121,8 +124,8 @@ def test_environment_carries_certificates_proxies_and_limits_and_nothing_unwante
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_PROGRESS": "1",
         "NO_COLOR": "1",
-        "SSL_CERT_FILE": "/ca.pem",
-        "SSL_CLIENT_CERT": "/me.pem",
+        "SSL_CERT_FILE": str(authorities),
+        "SSL_CLIENT_CERT": str(own),
         "HTTP_PROXY": "http://proxy:3128",
         "HTTPS_PROXY": "http://proxy:3128",
         "http_proxy": "http://proxy:3128",
@@ -136,3 +139,46 @@ def test_certificates_of_the_system_are_trusted_unless_others_are_named() -> Non
     """Pip trusts the operating system's certificates by default, so uv is told to."""
     assert environment(configured(), {})["UV_SYSTEM_CERTS"] == "1"
     assert "UV_SYSTEM_CERTS" not in environment(configured(), {"SSL_CERT_FILE": "/ca.pem"})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("constraint = /nope", "pip's constraint is not there: no file /nope"),
+        ("cert = /nope", "pip's cert is not there: no file /nope"),
+        ("client-cert = /nope", "pip's client-cert is not there: no file /nope"),
+        ("timeout = abc", "'abc' is no number of seconds for pip's timeout"),
+        ("retries = abc", "'abc' is no number for pip's retries"),
+        ("index-url = ::::", "'::::' is not the URL of a package index"),
+        ("index-url = http://[::1", "'http://[::1' is not a URL"),
+        ("extra-index-url = https://h:port/simple", "is not a URL"),
+        ("find-links = http://[::1", "is not a URL"),
+    ],
+)
+def test_a_wrong_value_is_told_with_the_line_of_its_file(line: str, told: str) -> None:
+    """Before a tool fails for a reason that does not name the setting."""
+    with pytest.raises(InputError) as caught:
+        gather(parse_config([("/etc/pip.conf", f"[global]\n{line}\n")], {}), [], {}, Path("/base"))
+    assert caught.value.message.startswith("/etc/pip.conf:2: ")
+    assert told in caught.value.message
+
+
+def test_a_reference_that_makes_no_url_is_told_with_its_line() -> None:
+    """What a variable holds is known here only."""
+    option = PipOption(("--extra-index-url", "${TOKEN}"), Origin("envs/env.yml", 3))
+    with pytest.raises(InputError, match=r"^envs/env\.yml:3: 'http://\[::1' is not a URL"):
+        gather(parse_config([], {}), [option], {"TOKEN": "http://[::1"}, Path("/base"))
+
+
+def test_a_local_index_may_be_a_folder(tmp_path: Path) -> None:
+    """As pip takes it."""
+    assert configured(index_url=str(tmp_path)).index_url == tmp_path.as_uri()
+
+
+def test_uvs_credentials_are_the_users_or_go_away(tmp_path: Path) -> None:
+    """Without a login of uv's own, nothing is made in the home; with one, it is used."""
+    assert credentials_folder({"HOME": str(tmp_path)}, Path("/scratch")) == "/scratch/credentials"
+    own = tmp_path / ".local/share/uv/credentials"
+    own.mkdir(parents=True)
+    (own / "credentials.toml").touch()
+    assert credentials_folder({"HOME": str(tmp_path)}, Path("/scratch")) == str(own)

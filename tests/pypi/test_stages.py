@@ -8,7 +8,8 @@ import pytest
 
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import PipKind, PipRequest
-from conda_llmenv.pypi.stages import check_local_sources, check_request, split
+from conda_llmenv.pypi.localsources import check_local_sources
+from conda_llmenv.pypi.stages import check_request, split
 from tests.index.fixtures import requirement, section
 
 
@@ -50,13 +51,13 @@ def test_every_missing_source_is_named_at_once() -> None:
         for name, line in (("x", 7), ("y", 8))
     ]
     with pytest.raises(InputError) as caught:
-        check_local_sources(section(*absent))
+        check_local_sources(section(*absent), {})
     assert caught.value.message.startswith("env.yml:7: submodules/x is not there")
-    assert caught.value.details == ("env.yml:8: /nowhere/y",)
+    assert caught.value.details == ("env.yml:8: submodules/y is not there: no file or folder /nowhere/y",)
     assert [origin.line for origin in caught.value.origins] == [7, 8]
 
 
 def test_pip_section_without_python_is_an_input_mistake() -> None:
     """An environment without Python cannot have a pip section."""
     with pytest.raises(InputError, match=r"env\.yml:5: the environment has a pip section and no Python"):
-        check_request(PipRequest(section("numpy"), ""))
+        check_request(PipRequest(section("numpy"), ""), {})

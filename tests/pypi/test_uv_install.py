@@ -41,6 +41,10 @@ TORCH_FILES = {
 }
 
 
+BUILT = "{globals().get('BUILT')!r}"
+SETTING = "{dict(config_settings or []).get('flavour')!r}"
+
+
 def torch(version: str, cuda: str = "12.4") -> Artifact:
     """Return a stand-in for torch: the two files that say what it is."""
     files = {path: text.format(version=version, cuda=cuda) for path, text in TORCH_FILES.items()}
@@ -391,3 +395,21 @@ def test_flat_folder_alone_serves_without_a_network(
     assert installed(prefix) == {"top": "1.0", "base": "2.0"}
     assert all(package.hashes for package in plan.packages)
     assert folder.exists()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_settings_reach_the_build_of_their_package_only(
+    environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder, *, late: bool
+) -> None:
+    """``name --config-settings=KEY=VALUE`` is pip's, and uv is told in its own way, in both stages."""
+    prefix = make_prefix()
+    sources = [
+        sdist(name, "1.0", {path: text.replace(BUILT, SETTING) for path, text in source_files(name, "1.0").items()})
+        for name in ("one", "two")
+    ]
+    with serve(sources) as index:
+        isolated = ["one", "two"] if late else []
+        request = make_request(section("one --config-settings='flavour=a b'", "two", no_build_isolation=isolated))
+        installer = uv(environ, index_url=index.url)
+        installer.install(installer.resolve(request, recorder), request, prefix, recorder)
+    assert python(prefix, "import one, two; print(one.BUILT, two.BUILT)") == "a b None"

@@ -246,3 +246,29 @@ def test_extra_of_a_provided_distribution_is_reported(
         plan = uv(environ, index_url=index.url).resolve(request, recorder)
     assert versions(plan) == {"lib": "1.0"}
     assert "extra 'socks'" in recorder.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("six===junk", "env.yml:5: six===junk cannot be read as a pip requirement"),
+        ("x @ hg+https://h/x", "needs hg, and uv knows git only"),
+    ],
+)
+def test_a_line_that_uv_cannot_read_is_an_input_mistake(
+    environ: dict[str, str], make_request: MakeRequest, recorder: Recorder, text: str, told: str
+) -> None:
+    """It is told with the fragment's line, not with that of a file that is gone by then."""
+    with serve([]) as index, pytest.raises(InputError) as caught:
+        uv(environ, index_url=index.url).resolve(make_request(section(text)), recorder)
+    assert told in caught.value.message
+    assert "requirements.in" not in str(caught.value.details)
+
+
+def test_nothing_is_left_in_the_home_but_the_cache(
+    environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
+) -> None:
+    """The store of credentials is locked when uv asks an index; that happens in the scratch folder."""
+    with serve([wheel("top", "1.0")]) as index:
+        uv(environ, index_url=index.url).resolve(make_request(section("top")), recorder)
+    assert {path.name for path in Path(environ["HOME"]).iterdir()} == {".cache"}
