@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def killed(llmenv: Program, prefix: Path) -> Path:
     assert llmenv("create", "-p", prefix, "six").code == 0
     work = prefix.with_name(f".{prefix.name}.llmenv")
     work.mkdir()
-    entry = {
+    entry: dict[str, Any] = {
         "version": 1,
         "kind": "replace",
         "token": "0" * 16,
