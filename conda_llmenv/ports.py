@@ -84,7 +84,7 @@ class PipInstaller(Protocol):
         """Install both stages into the prefix with its own Python, output live.
 
         Raises:
-            PipFailed: a step failed; ``output`` keeps the last lines.
+            PipFailed: a step failed; the last lines of the tool are in ``details``.
         """
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -91,8 +92,15 @@ def run(
 
 def end_running() -> None:
     """End every program that :func:`run` has started in any thread; the threads then see a failed program."""
-    for process in tuple(_running):
+    ending = tuple(_running)
+    for process in ending:
         _signal_group(process.pid, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_SECONDS
+    while any(process in _running for process in ending) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for process in ending:
+        if process in _running:
+            _signal_group(process.pid, signal.SIGKILL)
 
 
 def end_group(process: subprocess.Popen[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 MASK = "***"
 
@@ -86,9 +85,3 @@ def has_secret(text: str) -> bool:
 def has_placeholder(text: str) -> bool:
     """Return whether ``text`` holds a literal ``<TOKEN>`` (or a mask) that somebody's export left behind."""
     return _PLACEHOLDER.search(text) is not None
-
-
-def host_of(url: str) -> str:
-    """Return scheme and host of a URL, for messages where the path does not matter."""
-    parts = urlsplit(strip(url))
-    return urlunsplit((parts.scheme, parts.netloc, "", "", ""))

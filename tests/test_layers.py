@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "conda_llmenv"
 
-LEAVES = {"model", "ports", "errors", "names", "redact"}
+LEAVES = {"model", "ports", "errors", "names", "redact", "activation"}
 PURE = {"compose", "hardware", "data"}
 ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "library", "process"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -141,7 +142,7 @@ def _request(chosen: CreateOptions) -> CreateRequest:
         replace=chosen.yes,
         keep=chosen.keep,
         verify=not chosen.no_verify,
-        command=f"llmenv create {' '.join(sys.argv[2:])}".strip(),
+        command=shlex.join(["llmenv", *(click.get_current_context().find_object(list) or ())]),
     )
 
 

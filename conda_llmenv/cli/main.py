@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 128+N ended by a signal."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        result = llmenv.main(args=arguments, prog_name="llmenv", standalone_mode=False)
+        result = llmenv.main(args=arguments, prog_name="llmenv", standalone_mode=False, obj=arguments)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as asked:

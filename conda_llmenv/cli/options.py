@@ -58,7 +58,9 @@ def target_options(command: Command) -> Command:
 
 def output_options(command: Command) -> Command:
     """Add ``-q`` and ``-v``."""
-    command = click.option("-v", "--verbose", count=True, help="Say more; can be repeated.")(command)
+    command = click.option("-v", "--verbose", count=True, help="Say more: `create --dry-run -v` lists every package.")(
+        command
+    )
     return click.option("-q", "--quiet", is_flag=True, help="Print no progress.")(command)
 
 

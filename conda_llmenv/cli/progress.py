@@ -20,10 +20,7 @@ TITLES = {
     "solve": "solve",
     "download": "download",
     "link": "link",
-    "resolve": "pip resolve",
-    "fetch": "pip download",
     "pip": "pip install",
-    "build": "pip build",
     "check": "import",
 }
 """Stages that are shown, and what they are called."""
@@ -31,7 +28,7 @@ TITLES = {
 BYTE_STAGES = frozenset({"download"})
 """Stages that count bytes rather than packages."""
 
-SHOWN_LINES = frozenset({"pip", "build"})
+SHOWN_LINES = frozenset({"pip"})
 """Stages whose tool output a person wants to see as it comes."""
 
 
@@ -76,7 +73,7 @@ class Quiet:
         """Leave nothing open."""
 
 
-LOGGED = frozenset({"download", "link", "pip", "build"})
+LOGGED = frozenset({"download", "link", "pip"})
 """Stages worth a line in a log; the report itself tells about the others."""
 
 

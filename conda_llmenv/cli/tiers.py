@@ -74,7 +74,7 @@ def detect(*, as_json: bool) -> None:
 
     with open_tools(quiet=True) as tools:
         facts = tools.host()
-        choice = choose_tier(facts, read_tiers(tools.library))
+        choice = choose_tier(facts, read_tiers(tools.library), tools.tables())
     if as_json:
         console.payload("tiers detect", {"tier": choice.name, "reason": choice.reason, "host": host_json(facts)})
         return

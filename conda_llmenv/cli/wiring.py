@@ -60,12 +60,20 @@ def open_tools(
             describe_channel=functools.partial(describe, config=config),
             caches=caches(config),
             reporter=reporter,
-            environ=os.environ,
+            environ={**_overrides(config), **os.environ},
+            channel_priority=config.channel_priority,
             scratch=scratch,
             tables=functools.cache(_tables),
             indexes=functools.cache(_indexes),
             warnings=config.notices,
         )
+
+
+def _overrides(config: CondaConfig) -> dict[str, str]:
+    """Return ``override_virtual_packages`` of the configuration as the variables that say the same."""
+    return {
+        f"CONDA_OVERRIDE_{name.lstrip('_').upper()}": value for name, value in config.override_virtual_packages.items()
+    }
 
 
 def user_config() -> CondaConfig:

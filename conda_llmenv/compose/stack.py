@@ -117,7 +117,8 @@ def _given(path: Path, library: Library) -> Source:
         source = library.fragment(str(path))
         if source is not None:
             return source
-        error.hint = did_you_mean(str(path), library.names("fragment")) or error.hint
+        if isinstance(error.__cause__, FileNotFoundError):
+            error.hint = did_you_mean(str(path), library.names("fragment")) or error.hint
         raise
 
 

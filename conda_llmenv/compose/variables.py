@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from conda_llmenv.activation import RESERVED, survives_activation
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.model import Fragment, MergedVariable, Notice, Variable
 from conda_llmenv.names import RULES
 from conda_llmenv.redact import has_placeholder, mask
 
 NEEDS_PERMISSION = re.compile(
-    r"LD_.*|DYLD_.*|BASH_ENV|ENV|IFS|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|PATH|HOME|SHELL"
+    r"LD_.*|DYLD_.*|BASH_ENV|ENV|IFS|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|HOME|SHELL"
     r"|PYTHON(PATH|HOME|STARTUP|INSPECT|EXECUTABLE|BREAKPOINT|USERBASE|PLATLIBDIR)"
     r"|(PIP|UV|CONDA|MAMBA|GIT)_.*|.*_PROXY|NODE_OPTIONS|PERL5(LIB|OPT)|RUBYOPT"
 )
 """Names that change how programs are found or loaded: a fragment that sets one must say so in ``allow_variables``."""
 
-_UNSAFE = re.compile("[\x00-\x1f\x7f'\"`$\\\\!\ud800-\udfff]")
 MAX_VALUE = 100_000
 """Longest value in bytes; Linux takes 128 KiB for one ``NAME=value``."""
 
@@ -37,6 +37,8 @@ def check_variable_name(name: str, allowed: Iterable[str]) -> None:
                 hint=f"write it as `{upper}`",
             )
         raise Unreadable(f"variable name {name[:60]!a} is not allowed", hint=f"use {rule}")
+    if name in RESERVED:
+        raise Unreadable(f"variable {name} is set by conda itself, which ignores it here", hint="leave it out")
     if NEEDS_PERMISSION.fullmatch(name) and name not in allowed:
         raise Unreadable(
             f"variable {name} changes how programs are found or loaded",
@@ -54,18 +56,14 @@ def check_variable_value(name: str, value: str) -> None:
         raise Unreadable(
             f"the value of {name} is a placeholder instead of a token", hint="leave the variable out of the file"
         )
-    unsafe = _UNSAFE.search(value)
-    if unsafe:
+    why = survives_activation(value)
+    if why is not None:
         raise Unreadable(
-            f"the value of {name} holds {_shown(unsafe[0])}, which `conda activate` would not pass on unchanged",
+            f"the value of {name} would not survive `conda activate` unchanged: {why}",
             hint="write the value without quotes, `$`, backquotes, backslashes, `!` and line breaks",
         )
     if len(value.encode()) > MAX_VALUE:
         raise Unreadable(f"the value of {name} is longer than {MAX_VALUE} bytes", hint="put it into a file")
-
-
-def _shown(character: str) -> str:
-    return character if character.isprintable() and character not in "'\"" else f"U+{ord(character):04X}"
 
 
 def merge_variables(fragments: Iterable[Fragment]) -> tuple[tuple[MergedVariable, ...], tuple[Notice, ...]]:

@@ -123,7 +123,7 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
         channels=channels,
         subdirs=(facts.subdir, "noarch"),
         virtual_packages=virtual,
-        channel_priority=request.channel_priority or spec.channel_priority,
+        channel_priority=request.channel_priority or _priority(spec, tools),
         exclude_newer=request.exclude_newer,
         repodata_cache=tools.caches.repodata,
         offline=request.offline,
@@ -131,6 +131,12 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
     result = Draft(spec, facts, tier, virtual, channels, solve, verdicts, (*tools.warnings, *spec.notices, *notices))
     refuse_failed(result, tools)
     return result
+
+
+def _priority(spec: EnvSpec, tools: Tools) -> str:
+    """Return what a fragment says, else the person's configuration, else strict."""
+    said = any(fragment.channel_priority is not None for fragment in spec.layers)
+    return spec.channel_priority if said else tools.channel_priority or spec.channel_priority
 
 
 def make_plan(request: PlanRequest, tools: Tools) -> Plan:

@@ -63,6 +63,7 @@ class Tools(Struct, frozen=True):
         scratch: makes a private temporary folder that is removed at the end of the run.
         tables: the dated tables of drivers, cards and frameworks, with the person's own entries over them.
         indexes: the package indexes of the person's pip configuration.
+        channel_priority: what the person's configuration says, where no fragment does; None for nothing.
         warnings: what was noticed while the tools were put together.
     """
 
@@ -81,4 +82,5 @@ class Tools(Struct, frozen=True):
     scratch: Callable[[], Path]
     tables: Callable[[], Tables]
     indexes: Callable[[], tuple[str, ...]]
+    channel_priority: str | None = None
     warnings: tuple[Notice, ...] = ()

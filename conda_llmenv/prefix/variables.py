@@ -1,8 +1,4 @@
-"""The variables of an environment, where ``conda activate`` finds them: ``conda-meta/state``.
-
-conda's activation puts each value between quotes of the shell at hand and escapes nothing, so a value is only written
-if bash, zsh, fish, tcsh, xonsh and PowerShell all give it back byte for byte.
-"""
+"""The variables of an environment, where ``conda activate`` finds them: ``conda-meta/state``."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conda_llmenv.activation import RESERVED, UNSET, survives_activation
 from conda_llmenv.errors import InputError, PrefixError
 from conda_llmenv.names import check_name
 from conda_llmenv.prefix.durable import write_file
@@ -20,33 +17,6 @@ STATE = Path("conda-meta", "state")
 
 ALWAYS: Mapping[str, str] = {"PYTHONNOUSERSITE": "1"}
 """Set unless the person says otherwise: a package in ``~/.local`` must not win over the environment's own."""
-
-UNSET = "***unset***"
-"""What conda writes for a variable that a package sets and the person does not want."""
-
-RESERVED = ("PATH",)
-"""Names that conda ignores, with a warning at every activation."""
-
-_UNSAFE = {
-    "'": "ends the quotes of bash, zsh and xonsh",
-    '"': "ends the quotes of fish, tcsh and PowerShell",
-    "`": "runs a command in tcsh and escapes in PowerShell",
-    "$": "is expanded by fish, tcsh and PowerShell",
-    "\\": "escapes in fish and xonsh",
-    "!": "is replaced from the history by tcsh",
-}
-
-
-def survives_activation(value: str) -> str | None:
-    """Return why a value would not reach the program byte for byte after ``conda activate``; None if it would."""
-    for character in value:
-        if character in _UNSAFE:
-            return f"{character} {_UNSAFE[character]}"
-        if not character.isprintable():
-            return f"the character U+{ord(character):04X} cannot stand in a line of a shell"
-    if value == UNSET:
-        return "conda reads this very text as “do not set”"
-    return None
 
 
 def read_variables(prefix: Path) -> dict[str, str]:

@@ -18,6 +18,7 @@ ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tar
 PROJECT_FILES = ("pyproject.toml", "setup.py")
 """One of these makes a folder a Python project, for pip as for uv; ``setup.cfg`` alone does not."""
 
+_ABSENT = "is not there"
 _REPOSITORY = re.compile(r"git\+file://(?:localhost)?(?P<path>/[^@#?;\s]*)", re.IGNORECASE)
 _REFERRED = re.compile(
     r"(?:-e )?(?:[\w.-]+(?:\[[^\]]*\])? @ )?(?:file:(?://)?)?(?P<path>/[^#\[;]*?)(?:[#\[;]|\s+;|\s--|\Z)"
@@ -34,7 +35,8 @@ def check_local_sources(section: PipSection, environ: Mapping[str, str]) -> None
     if not found:
         return
     reasons = [f"{one.origin}: {mask(one.text)} {reason}" for one, reason in found]
-    hint = "git submodule not checked out? `git submodule update --init` fetches it"
+    absent = any(reason.startswith(_ABSENT) for _, reason in found)
+    hint = "git submodule not checked out? `git submodule update --init` fetches it" if absent else ""
     raise InputError(reasons[0], details=reasons[1:], hint=hint, origins=[one.origin for one, _ in found])
 
 
@@ -48,7 +50,7 @@ def _reason(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
     if path is None:
         return ""
     if not path.exists():
-        return f"is not there: no file or folder {path}"
+        return f"{_ABSENT}: no file or folder {path}"
     if path.is_dir():
         known = any((path / name).is_file() for name in PROJECT_FILES)
         return "" if known else f"cannot be installed: the folder {path} has neither pyproject.toml nor setup.py"
@@ -60,7 +62,7 @@ def _reason(requirement: PipRequirement, environ: Mapping[str, str]) -> str:
 
 def _no_repository(path: Path) -> str:
     known = (path / ".git").exists() or (path / "HEAD").is_file()
-    return "" if known else f"is not there: no git repository {path}"
+    return "" if known else f"leads nowhere: no git repository {path}"
 
 
 def _referred(requirement: PipRequirement, text: str) -> Path | None:

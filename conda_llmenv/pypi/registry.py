@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import util
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +10,8 @@ from msgspec import Struct
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import PipInstaller
 from conda_llmenv.pypi.config import read_config
+
+NO_UV = "it is neither installed beside llmenv nor on PATH"
 
 NAMES = ("uv", "pip")
 """The installers, preferred first."""
@@ -45,7 +46,9 @@ def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
     """
     check_installer(name)
     config = read_config(os.environ, Path.home(), prefix)
-    problem = _uv_problem()
+    from conda_llmenv.pypi.uvcommand import find_uv
+
+    problem = "" if find_uv() else NO_UV
     if name == "pip" or (name == "auto" and problem):
         from conda_llmenv.pypi.pip import PipPipInstaller
 
@@ -58,22 +61,7 @@ def choose(name: str = "auto", prefix: Path | None = None) -> Choice:
 
 
 def installers() -> dict[str, str]:
-    """Return each installer's state: its version, or why it cannot be used."""
-    from importlib import metadata
+    """Return each installer's state: which program it is, or why it cannot be used."""
+    from conda_llmenv.pypi.uvcommand import find_uv
 
-    return {
-        "uv": _uv_problem() or metadata.version("uv"),
-        "pip": "the environment's own, where uv cannot be used",
-    }
-
-
-def _uv_problem() -> str:
-    if util.find_spec("uv") is None:
-        return "it is not installed beside llmenv"
-    import uv
-
-    try:
-        uv.find_uv_bin()
-    except FileNotFoundError:
-        return "its program is missing"
-    return ""
+    return {"uv": find_uv() or NO_UV, "pip": "the environment's own, where uv cannot be used"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,14 +46,20 @@ def uv_binary() -> str:
     Raises:
         PipFailed: the uv distribution is there without its program.
     """
-    import uv
+    found = find_uv()
+    if found is None:
+        raise PipFailed("uv is not installed beside llmenv", hint="pip install uv, or conda install uv")
+    return found
 
-    try:
+
+def find_uv() -> str | None:
+    """Return uv's program: of the Python package, beside the interpreter (conda's uv is only that), or on PATH."""
+    with contextlib.suppress(ImportError, FileNotFoundError):
+        import uv
+
         return uv.find_uv_bin()
-    except FileNotFoundError as error:
-        raise PipFailed(
-            "the program of the installed uv is missing", details=[str(error)], hint="pip install --force-reinstall uv"
-        ) from error
+    beside = Path(sys.executable).with_name("uv")
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("uv")
 
 
 def native_subdir() -> str:

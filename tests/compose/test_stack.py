@@ -78,7 +78,8 @@ def test_layers_come_in_one_order_and_each_file_once(library: FileLibrary, tmp_p
         (ComposeRequest(specs=("https://h/c/noarch/six-1.17.0-pyh0_0.conda",)), "is a file or an address"),
         (ComposeRequest(specs=("pip:six",)), "under `- pip:` in a file"),
         (ComposeRequest(specs=("conda-forge:six",)), "`conda-forge::six`"),
-        (ComposeRequest(files=(Path(),)), "the path is empty"),
+        (ComposeRequest(files=(Path(),)), "give the path of an environment.yml"),
+        (ComposeRequest(files=(Path("/dev/zero"),)), "it is a device"),
         (ComposeRequest(override_channels=True), "-c CHANNEL"),
     ],
 )

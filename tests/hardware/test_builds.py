@@ -81,7 +81,7 @@ JAX_CPU = record("jaxlib", "0.9.2", "cpu_py311hceffaa2_0")
 
 
 def test_a_cpu_build_for_a_gpu_tier_is_refused() -> None:
-    """Shows record, build string, channel, line, and the spec that asks for CUDA (cases.md 40: conda#14761)."""
+    """Shows record, build string, channel, line, and the spec that asks for CUDA (40: conda#14761)."""
     (verdict,) = judged("channels: [conda-forge]\ndependencies:\n  - pytorch\n", "a100", CPU_TORCH)
     assert verdict.status is Status.FAIL
     assert verdict.summary == "tier a100 would get a CPU build of pytorch"
@@ -92,7 +92,7 @@ def test_a_cpu_build_for_a_gpu_tier_is_refused() -> None:
 
 
 def test_a_cuda_build_for_the_cpu_tier_is_refused() -> None:
-    """The reverse (cases.md 40)."""
+    """The reverse (40)."""
     (verdict,) = judged("channels: [conda-forge]\ndependencies:\n  - pytorch-gpu\n", "cpu", CUDA_TORCH)
     assert verdict.status is Status.FAIL
     assert verdict.summary == "tier cpu would get a CUDA build of pytorch"
@@ -113,12 +113,12 @@ def test_a_cuda_build_of_pytorchs_own_channel_for_the_cpu_tier() -> None:
 
 @pytest.mark.parametrize("chooser", ["pytorch-cpu", "cpuonly", "pytorch=*=cpu*", "pytorch=2.0.1=py3.9_cpu_0"])
 def test_a_cpu_build_asked_for_by_name_is_no_error(chooser: str) -> None:
-    """Who says CPU gets CPU, on any tier (cases.md 9: young-geng/EasyLM)."""
+    """Who says CPU gets CPU, on any tier (9: young-geng/EasyLM)."""
     assert judged(f"dependencies: ['{chooser}']\n", "a100", CPU_TORCH) == []
 
 
 def test_one_framework_on_the_card_and_the_other_not() -> None:
-    """``jaxlib=*cuda*`` beside ``pytorch-cpu`` on purpose: no error; the reverse kind of jaxlib is one (cases.md 9)."""
+    """``jaxlib=*cuda*`` beside ``pytorch-cpu`` on purpose: no error; the reverse kind of jaxlib is one (9)."""
     text = "dependencies:\n    - jaxlib=0.3.15=*cuda*\n    - pytorch-cpu\n"
     assert judged(text, "a100", CPU_TORCH, JAX_CUDA) == []
     (verdict,) = judged("dependencies:\n  - jaxlib=0.9.2\n  - pytorch-cpu\n", "a100", CPU_TORCH, JAX_CPU)
@@ -135,7 +135,7 @@ def test_without_a_tier_a_cpu_build_beside_a_driver_is_a_warning() -> None:
 
 
 def test_a_tier_that_assumes_nothing_on_a_login_node() -> None:
-    """No driver and no assumption: the fix is to say for which CUDA (cases.md 39)."""
+    """No driver and no assumption: the fix is to say for which CUDA (39)."""
     from conda_llmenv.compose.merge import merge
     from tests.hardware.building import fragment, tier
 

@@ -43,7 +43,7 @@ dependencies:
     ],
 )
 def test_which_code_serves_which_card(archs: list[str], capability: tuple[int, int], status: Status, by: str) -> None:
-    """Same major and no newer minor; PTX counts with a warning (cases.md 43: pytorch#90761, #150733)."""
+    """Same major and no newer minor; PTX counts with a warning (43: pytorch#90761, #150733)."""
     served = serves(archs, capability)
     assert (served.status, served.by) == (status, by)
 
@@ -59,7 +59,7 @@ def failed(text: str, tier: str) -> list[Verdict]:
 
 
 def test_cuda_older_than_the_card_is_refused_with_file_and_line() -> None:
-    """sm_90 needs CUDA 11.8, the file has 11.1: refused before any solve (cases.md 8: RFdiffusion [1b476ad])."""
+    """sm_90 needs CUDA 11.8, the file has 11.1: refused before any solve (8: RFdiffusion [1b476ad])."""
     (verdict,) = failed(RFDIFFUSION, "h100")
     assert verdict.link == "card"
     assert "cannot use cudatoolkit=11.1: it needs CUDA 11.8 or newer" in verdict.summary
@@ -69,7 +69,7 @@ def test_cuda_older_than_the_card_is_refused_with_file_and_line() -> None:
 
 
 def test_the_same_file_passes_on_the_older_card() -> None:
-    """An A100 needs CUDA 11.0 only (cases.md 8)."""
+    """An A100 needs CUDA 11.0 only (8)."""
     assert failed(RFDIFFUSION, "a100") == []
 
 
@@ -119,7 +119,7 @@ def test_another_card_than_the_tier_is_for_is_a_warning() -> None:
 
 
 def test_no_card_is_a_skip_never_a_pass() -> None:
-    """On a login node the card was not seen (cases.md 39: "skipped", not "ok")."""
+    """On a login node the card was not seen (39: "skipped", not "ok")."""
     spec = composed("dependencies: [python]\n")
     verdict = check_before(spec, LOGIN_NODE, offered(LOGIN_NODE, spec))[0]
     assert (verdict.check, verdict.status) == ("card", Status.SKIP)

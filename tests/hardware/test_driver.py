@@ -59,7 +59,7 @@ def verdicts(text: str, driver: str, cuda: str) -> list[Verdict]:
 
 
 def test_a_driver_below_the_floor_is_refused() -> None:
-    """Driver of CUDA 11.4, environment for 12.4: the newest CUDA and the smallest driver are named (cases.md 42)."""
+    """Driver of CUDA 11.4, environment for 12.4: the newest CUDA and the smallest driver are named (42)."""
     (verdict,) = verdicts("dependencies:\n  - cuda-version=12.4\n", "470.82.01", "11.4")
     assert verdict.status is Status.FAIL
     assert "driver 470.82.01 (CUDA up to 11.4)" in verdict.summary
@@ -69,7 +69,7 @@ def test_a_driver_below_the_floor_is_refused() -> None:
 
 
 def test_a_newer_minor_of_the_same_major_is_a_warning_on_what_was_chosen() -> None:
-    """CUDA 12.9 on a 12.4 driver runs, without PTX JIT (cases.md 42: minor-version compatibility)."""
+    """CUDA 12.9 on a 12.4 driver runs, without PTX JIT (42: minor-version compatibility)."""
     spec, facts = composed("dependencies: [pytorch-gpu]\n"), host("550.54.15", "12.4", A100_CARD)
     plan = solution(record("pytorch", "2.12.0", "cuda129_mkl_py311_h49b8cc7_300", depends=("__cuda",)))
     found = check_after(spec, plan, facts, offered(facts, spec))
@@ -139,7 +139,7 @@ def test_a_change_of_cuda_agrees_with_the_other_specs_of_cuda() -> None:
 
 
 def test_a_newer_major_that_a_solver_let_through_is_refused() -> None:
-    """An engine that ignores ``constrains: __cuda`` chose CUDA 13: our own comparison stops it (cases.md 42)."""
+    """An engine that ignores ``constrains: __cuda`` chose CUDA 13: our own comparison stops it (42)."""
     spec, facts = composed("dependencies:\n  - pytorch-gpu\n"), host("535.104.05", "12.2", A100_CARD)
     plan = solution(
         record("pytorch", "2.12.0", "cuda130_mkl_py311_h1_300", depends=("__cuda",)),

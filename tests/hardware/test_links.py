@@ -19,7 +19,7 @@ def before(text: str, tier: str | None, *more: tuple[str, str], facts: HostFacts
 
 
 def test_cudatoolkit_beside_cuda_version_names_both_files() -> None:
-    """Two generations of the same thing, in two files (cases.md 3: Vision-CAIR/MiniGPT-4 [0a781bf])."""
+    """Two generations of the same thing, in two files (3: Vision-CAIR/MiniGPT-4 [0a781bf])."""
     text = "dependencies:\n  - cudatoolkit\n  - pytorch-mutex=1.0=cuda\n"
     (verdict,) = before(text, "a100", ("cuda", "dependencies: [cuda-version=12.4]\n"))
     assert verdict.status is Status.FAIL
@@ -35,7 +35,7 @@ def test_two_generations_that_agree_are_a_warning() -> None:
 
 
 def test_cudatoolkit_beside_pytorch_cuda_is_a_warning() -> None:
-    """The second set of libraries is used by nobody (cases.md 12: OpenChatKit [08b7dbd])."""
+    """The second set of libraries is used by nobody (12: OpenChatKit [08b7dbd])."""
     text = "dependencies:\n  - cudatoolkit=11.6.0\n  - pytorch-cuda=11.6\n  - nccl=2.12.12.1\n"
     (verdict,) = before(text, "a100")
     assert verdict.status is Status.WARN

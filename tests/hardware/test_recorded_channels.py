@@ -94,7 +94,7 @@ MACHINES = [LOGIN_NODE, host("550.54.15", "12.4", A100_CARD), host("535.104.05",
 
 @pytest.mark.parametrize("facts", MACHINES, ids=["login node", "driver 550", "driver 535"])
 def test_the_tutorial_environment_is_refused_and_its_fix_works(facts: HostFacts, tmp_path: Path) -> None:
-    """It solves, to a CPU pytorch beside cudatoolkit 11.8; the proposed change gives the CUDA build (cases.md 61)."""
+    """It solves, to a CPU pytorch beside cudatoolkit 11.8; the proposed change gives the CUDA build (61)."""
     spec = composed(TUTORIAL)
     virtual = offered(facts, spec)
     assert refused(check_before(spec, facts, virtual)) == []
@@ -146,7 +146,7 @@ def test_another_conflict_is_not_blamed_on_cudatoolkit(tmp_path: Path) -> None:
 
 
 def test_a_cuda_build_without_a_driver_is_explained(tmp_path: Path) -> None:
-    """pytorch-gpu on a login node without a tier: no ``__cuda``, and what to say instead (cases.md 39)."""
+    """pytorch-gpu on a login node without a tier: no ``__cuda``, and what to say instead (39)."""
     spec = composed("channels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pytorch-gpu\n", None)
     with pytest.raises(Unsatisfiable) as caught:
         solve(spec, offered(LOGIN_NODE, spec), tmp_path)

@@ -69,7 +69,7 @@ def test_a_driver_without_cards_is_said() -> None:
 
 
 def test_mixed_cards_take_the_lowest_capability() -> None:
-    """What runs on the older card runs on both (CEP 46; cases.md 41)."""
+    """What runs on the older card runs on both (CEP 46; 41)."""
     cards = (card("NVIDIA H100 80GB HBM3", 80, (9, 0)), card("Tesla V100-SXM2-32GB", 32, (7, 0)))
     choice = choose_tier(host("535.104.05", "12.2", *cards), TIERS)
     assert (choice.name, choice.gpu_count) == ("v100", 2)

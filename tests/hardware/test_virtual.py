@@ -19,7 +19,7 @@ def found(facts: HostFacts, spec: EnvSpec, **environ: str) -> tuple[dict[str, Vi
 
 
 def test_login_node_takes_what_the_tier_assumes() -> None:
-    """No driver, ``--tier h100``: the tier's value, with the line that says so (cases.md 39: pixi#480)."""
+    """No driver, ``--tier h100``: the tier's value, with the line that says so (39: pixi#480)."""
     packages, notices = found(LOGIN_NODE, composed(PLAIN, "h100"))
     assert packages["__cuda"].version == "12.4"
     assert packages["__cuda"].reason == "assumed by envs/tiers/h100.yml:3"
@@ -28,7 +28,7 @@ def test_login_node_takes_what_the_tier_assumes() -> None:
 
 
 def test_the_persons_own_override_wins() -> None:
-    """``CONDA_OVERRIDE_CUDA=12.2`` beats tier and driver (cases.md 39)."""
+    """``CONDA_OVERRIDE_CUDA=12.2`` beats tier and driver (39)."""
     for facts in (LOGIN_NODE, host("550.54.15", "12.4", A100_CARD)):
         packages, _ = found(facts, composed(PLAIN), CONDA_OVERRIDE_CUDA="12.2")
         assert packages["__cuda"] == VirtualPackage("__cuda", "12.2", reason="CONDA_OVERRIDE_CUDA")
@@ -47,7 +47,7 @@ def test_the_persons_own_override_wins() -> None:
     ],
 )
 def test_misspelled_override_is_noticed(name: str) -> None:
-    """A name nobody reads changes nothing and is reported with the right one (cases.md 39: pixi#3949)."""
+    """A name nobody reads changes nothing and is reported with the right one (39: pixi#3949)."""
     packages, notices = found(LOGIN_NODE, composed(PLAIN), **{name: "12.2"})
     assert packages["__cuda"].version == "12.4"
     assert [notice.code for notice in notices] == ["override-misspelled"]

@@ -35,7 +35,7 @@ def resolved(spec: EnvSpec, plan: PipPlan, facts: HostFacts) -> list[Verdict]:
 
 
 def test_a_pinned_torch_for_a_newer_cuda_is_refused_at_plan_time() -> None:
-    """PyPI's torch 2.13 is for CUDA 13, driver 535 stops at 12: torch, variant and index are named (cases.md 63)."""
+    """PyPI's torch 2.13 is for CUDA 13, driver 535 stops at 12: torch, variant and index are named (63)."""
     (verdict,) = before(section("torch==2.13.0"), R535)
     assert verdict.status is Status.FAIL
     assert verdict.summary == (
@@ -67,7 +67,7 @@ def test_the_same_pin_passes_on_a_580_driver() -> None:
 
 
 def test_an_unpinned_torch_is_judged_on_the_resolved_plan() -> None:
-    """``torch`` says nothing; what the resolver took says all (cases.md 63)."""
+    """``torch`` says nothing; what the resolver took says all (63)."""
     spec = composed(section("torch"))
     assert before(section("torch"), R535) == []
     plan = pip_plan("torch==2.15.0", "cuda-toolkit==13.2.2", "nvidia-nccl-cu13==2.30.7")
@@ -164,7 +164,7 @@ def test_the_way_out_for_volta_is_the_last_cuda_12_6_wheel() -> None:
 
 
 def test_blackwell_is_not_in_the_cuda_12_6_wheels() -> None:
-    """sm_120 came with CUDA 12.8: the cu126 wheel has no kernels for an RTX 5090 (cases.md 43: pytorch#150733)."""
+    """sm_120 came with CUDA 12.8: the cu126 wheel has no kernels for an RTX 5090 (43: pytorch#150733)."""
     facts = host("580.65.06", "13.0", Gpu("NVIDIA GeForce RTX 5090", 32607, (12, 0)))
     (verdict,) = before(section("torch==2.9.1+cu126"), facts, "rtx-50")
     assert verdict.status is Status.FAIL

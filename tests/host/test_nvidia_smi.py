@@ -22,7 +22,7 @@ A100 = Gpu("NVIDIA A100-SXM4-80GB", 81920, (8, 0))
     ids=["plain", "crlf", "header and units", "changed header words", "other order"],
 )
 def test_one_card_in_every_spelling(text: str) -> None:
-    """Headers, units, their words and the order of columns make no difference (cases.md 41: gkyle/startrails#18)."""
+    """Headers, units, their words and the order of columns make no difference (41: gkyle/startrails#18)."""
     reading = parse_csv(text)
     assert reading.gpus == (A100,)
     assert reading.driver == "550.54.15"
@@ -30,7 +30,7 @@ def test_one_card_in_every_spelling(text: str) -> None:
 
 
 def test_one_driver_line_per_card() -> None:
-    """Four cards give four driver columns; the driver is one (cases.md 41: uv#14647)."""
+    """Four cards give four driver columns; the driver is one (41: uv#14647)."""
     reading = parse_csv("NVIDIA A100-SXM4-80GB, 81920, 8.0, 550.54.15\n" * 4)
     assert reading.gpus == (A100,) * 4
     assert reading.driver == "550.54.15"
@@ -68,7 +68,7 @@ def test_failures_are_said(text: str, word: str) -> None:
 
 
 def test_fields_that_are_not_available() -> None:
-    """``[N/A]`` is unknown, and the card stays (cases.md 41)."""
+    """``[N/A]`` is unknown, and the card stays (41)."""
     reading = parse_csv("NVIDIA GB10, [N/A], 12.1, 580.95.05\nNVIDIA A2, [Not Supported], [N/A], [Unknown Error]\n")
     assert reading.gpus == (Gpu("NVIDIA GB10", None, (12, 1)), Gpu("NVIDIA A2", None, None))
     assert reading.driver == "580.95.05"
@@ -119,7 +119,7 @@ def test_xml() -> None:
 
 
 def test_a_renamed_xml_key_does_not_lose_the_card() -> None:
-    """A key under another name leaves a nameless card and a sentence that shows the new keys (cases.md 41)."""
+    """A key under another name leaves a nameless card and a sentence that shows the new keys (41)."""
     reading = parse_xml(XML.format(key="product_title", more=""))
     assert reading.gpus == (Gpu(UNNAMED, 81920, None),)
     assert "product_title" in reading.problems[0]

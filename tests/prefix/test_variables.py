@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conda_llmenv.activation import UNSET, survives_activation
 from conda_llmenv.errors import InputError, PrefixError
-from conda_llmenv.prefix.variables import STATE, UNSET, read_variables, survives_activation, write_variables
+from conda_llmenv.prefix.variables import STATE, read_variables, write_variables
 
 TEMPLATES = {
     "bash": "export {}='{}'",

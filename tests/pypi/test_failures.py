@@ -28,7 +28,7 @@ SECOND = Origin("env.yml", 6)
     ],
 )
 def test_common_causes_have_a_next_step(output: str, hint: str) -> None:
-    """reliability.md 42: missing tools and full disks are recognised by the words that tools use for them."""
+    """Missing tools and full disks are recognised by the words that tools use for them."""
     assert hint in failed(PipRequest(section("lib"), "3.11.0"), output, "built").hint
 
 

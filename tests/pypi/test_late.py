@@ -59,7 +59,7 @@ def with_own_backend(name: str) -> tuple[dict[str, str], Artifact]:
 def test_git_source_builds_against_the_first_stage_and_is_recorded_by_commit(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """cases.md 48: a git source (as apex is) sees torch, and the result names the commit."""
+    """48: a git source (as apex is) sees torch, and the result names the commit."""
     prefix = make_prefix()
     tree = write_tree(tmp_path / "repo", source_files("apex", "0.1", before="import torch\nBUILT = torch.__version__"))
     git_repository(tree)
@@ -81,7 +81,7 @@ def test_git_source_builds_against_the_first_stage_and_is_recorded_by_commit(
 def test_editable_source_stays_where_it_is(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """cases.md 17: ``-e ../x/`` is installed as editable, from its own folder."""
+    """17: ``-e ../x/`` is installed as editable, from its own folder."""
     prefix = make_prefix()
     tree = write_tree(tmp_path / "x", source_files("mine", "1.0"))
     wanted = PipRequirement("-e ../x/", PipKind.EDITABLE, requirement("x").origin, path=tree)
@@ -132,7 +132,7 @@ def test_credentials_of_a_git_source_show_up_nowhere(
     argv_watch: ArgvWatch,
     login: str,
 ) -> None:
-    """reliability.md 39, cases.md 36: ``git+https://token@`` works; no argv, line, plan or file of ours holds it."""
+    """``git+https://token@`` works; no argv, line, plan or file of ours holds it."""
     recorder, scratch = Recorder(), make_request(section()).scratch
     prefix = make_prefix()
     tree = git_repository(write_tree(prefix.parent / "repo", source_files("mine", "1.0")))
@@ -159,7 +159,7 @@ def test_credentials_of_a_git_source_show_up_nowhere(
 def test_credentials_of_a_wheels_address_stay_out_of_the_prefix(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 39: ``name @ https://u:p@host/x.whl`` logs in; ``direct_url.json`` and the plan hold no login."""
+    """``name @ https://u:p@host/x.whl`` logs in; ``direct_url.json`` and the plan hold no login."""
     prefix = make_prefix()
     lib = wheel("lib", "1.0")
     with serve([lib], user="u", password=CANARY) as index:

@@ -60,7 +60,7 @@ def test_what_can_be_installed_passes(folder: Path) -> None:
 )
 def test_a_local_repository_must_be_there(text: str) -> None:
     """Git would be asked in vain."""
-    with pytest.raises(InputError, match=r"is not there: no git repository .*nope$"):
+    with pytest.raises(InputError, match=r"leads nowhere: no git repository .*nope$"):
         check_local_sources(section(requirement(text, kind=PipKind.VCS)), {"ROOT": "/r"})
 
 

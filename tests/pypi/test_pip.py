@@ -64,7 +64,7 @@ def test_sources_leave_the_plan_open_and_say_so(
 def test_second_stage_sees_the_first(
     pip_environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """cases.md 48: with pip too, what imports torch is built without isolation after torch is there."""
+    """48: with pip too, what imports torch is built without isolation after torch is there."""
     prefix = make_prefix(pip=True)
     sources = source_files("flash-attn", "1.0", before="import torch\nBUILT = torch.__version__")
     with serve([wheel("torch", "2.6.0"), sdist("flash-attn", "1.0", sources)]) as index:
@@ -77,7 +77,7 @@ def test_second_stage_sees_the_first(
 def test_no_such_package_ends_with_pips_last_lines(
     pip_environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """cases.md 55 (conda#8537): the failing line is named and pip's own words were shown live."""
+    """55 (conda#8537): the failing line is named and pip's own words were shown live."""
     prefix = make_prefix(pip=True)
     with serve([wheel("other", "1.0")]) as index:
         request, installer = make_request(section("no-such-pkg==0")), pip(pip_environ, index)
@@ -92,7 +92,7 @@ def test_no_such_package_ends_with_pips_last_lines(
 def test_prefix_without_pip_says_what_to_add(
     pip_environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 42: a missing pip is one sentence with the fix."""
+    """A missing pip is one sentence with the fix."""
     with serve([wheel("lib", "1.0")]) as index:
         request, installer = make_request(section("lib")), pip(pip_environ, index)
         plan = installer.resolve(request, recorder)
@@ -105,7 +105,7 @@ def test_prefix_without_pip_says_what_to_add(
 def test_changed_file_is_refused_with_both_hashes(
     pip_environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 14: pip checks the plan's hashes."""
+    """Pip checks the plan's hashes."""
     prefix = make_prefix(pip=True)
     with serve([wheel("lib", "1.0")]) as index:
         request, installer = make_request(section("lib")), pip(pip_environ, index)
@@ -139,7 +139,7 @@ def test_credentials_stay_out_of_argv_lines_and_plan(
     recorder: Recorder,
     argv_watch: ArgvWatch,
 ) -> None:
-    """reliability.md 39: with pip as well, an index's password is in no command line, output or plan."""
+    """With pip as well, an index's password is in no command line, output or plan."""
     prefix = make_prefix(pip=True)
     with serve([wheel("lib", "1.0")], user="u", password=CANARY) as index:
         wanted = section("lib", options=[("--extra-index-url", index.url_with_credentials)])

@@ -55,7 +55,7 @@ def test_version_pip_cannot_read_is_left_out() -> None:
 
 
 def test_overlap_that_fits_and_one_that_does_not() -> None:
-    """cases.md 7 (stanford-crfm/mistral): a pin that conda's numpy cannot meet is pip's, with a warning at its line."""
+    """7 (stanford-crfm/mistral): a pin that conda's numpy cannot meet is pip's, with a warning at its line."""
     wanted = section("numpy==1.2", "scipy>=1")
     provided = {"numpy": "1.26.4", "scipy": "1.14.0", "mkl-service": "2.4.0"}
     remaining, notices = kept(wanted, provided)

@@ -34,7 +34,7 @@ def test_states_are_reported() -> None:
 
 
 def test_pip_takes_over_where_uv_is_missing() -> None:
-    """reliability.md 42: without uv the environment's own pip does the work, and the reason is given."""
+    """Without uv the environment's own pip does the work, and the reason is given."""
     code = (
         "import sys; sys.modules['uv'] = None\n"
         "from conda_llmenv.pypi.registry import choose\n"

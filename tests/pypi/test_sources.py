@@ -23,7 +23,7 @@ def configured(*options: tuple[str, ...], **settings: str) -> Sources:
 
 
 def test_public_index_is_always_last() -> None:
-    """reliability.md 41: main or extra, the public index comes after those added on purpose."""
+    """Main or extra, the public index comes after those added on purpose."""
     public = "https://pypi.org/simple"
     assert configured(extra_index_url="https://corp/simple").indexes() == ("https://corp/simple", public)
     both = configured(index_url="https://corp/simple", extra_index_url=f"{public} https://torch/whl")

@@ -20,7 +20,7 @@ def stages(*requirements: object, **fields: object) -> tuple[list[str], list[str
 
 
 def test_known_and_named_builds_are_second_in_order() -> None:
-    """cases.md 5 (princeton-nlp/SimPO): flash-attn and torch in one list; so is what the fragment names itself."""
+    """5 (princeton-nlp/SimPO): flash-attn and torch in one list; so is what the fragment names itself."""
     first, late = stages("flash_attn==2.7.4", "torch==2.6", "my-ext", "numpy", no_build_isolation=["My_Ext"])
     assert (first, late) == (["torch==2.6", "numpy"], ["flash_attn==2.7.4", "my-ext"])
 
@@ -45,7 +45,7 @@ def test_sources_are_second() -> None:
 
 
 def test_every_missing_source_is_named_at_once() -> None:
-    """cases.md 10 and 11 (open_flamingo, gaussian-splatting): one report with each file and line."""
+    """10 and 11 (open_flamingo, gaussian-splatting): one report with each file and line."""
     absent = [
         requirement(f"submodules/{name}", kind=PipKind.PATH, path=Path(f"/nowhere/{name}"), line=line)
         for name, line in (("x", 7), ("y", 8))

@@ -117,7 +117,7 @@ def test_prefetched_plan_installs_without_the_index(
 def test_install_works_offline_from_the_cache(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 16: with a warm cache, ``offline`` needs no index at all."""
+    """With a warm cache, ``offline`` needs no index at all."""
     with serve([wheel("top", "1.0")]) as index:
         installer, request = uv(environ, index_url=index.url), make_request(section("top"))
         installer.prefetch(installer.resolve(request, recorder), request, recorder)
@@ -130,7 +130,7 @@ def test_install_works_offline_from_the_cache(
 def test_changed_file_is_refused(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 14: a file that is not the one of the plan is not installed, and both hashes are shown."""
+    """A file that is not the one of the plan is not installed, and both hashes are shown."""
     prefix = make_prefix()
     with serve([wheel("lib", "1.0")]) as index:
         installer, request = uv(environ, index_url=index.url), make_request(section("lib"))
@@ -148,7 +148,7 @@ def test_changed_file_is_refused(
 def test_broken_wheel_is_named(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """reliability.md 4: a wheel that is no archive fails with its name and installs nothing of the plan."""
+    """A wheel that is no archive fails with its name and installs nothing of the plan."""
     prefix = make_prefix()
     with serve([wheel("good", "1.0"), wheel("lib", "1.0")]) as index:
         installer, request = uv(environ, index_url=index.url), make_request(section("good", "lib"))
@@ -168,7 +168,7 @@ def test_broken_wheel_is_named(
 def test_wheel_that_writes_outside_is_refused(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 38: a wheel with ``..`` in a path puts nothing outside site-packages, refused or not."""
+    """A wheel with ``..`` in a path puts nothing outside site-packages, refused or not."""
     prefix = make_prefix()
     evil = wheel("lib", "1.0", files={"lib/__init__.py": "", "../../../../escaped.txt": "out"})
     with serve([evil]) as index:
@@ -181,7 +181,7 @@ def test_wheel_that_writes_outside_is_refused(
 def test_entry_point_that_leaves_the_prefix_is_refused(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """reliability.md 38: a console script named like a path creates no file outside ``bin``."""
+    """A console script named like a path creates no file outside ``bin``."""
     prefix = make_prefix()
     files = {
         "lib/__init__.py": "",
@@ -197,7 +197,7 @@ def test_entry_point_that_leaves_the_prefix_is_refused(
 def test_second_stage_builds_against_the_first(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """cases.md 48 and 5 (flash-attention#246, SimPO): what imports torch to build comes second and sees it."""
+    """48 and 5 (flash-attention#246, SimPO): what imports torch to build comes second and sees it."""
     prefix = make_prefix()
     with serve([torch("2.6.0"), extension(), wheel("helper", "1.0")]) as index:
         installer, request = uv(environ, index_url=index.url), make_request(section("flash-attn", "torch"))
@@ -215,7 +215,7 @@ def test_second_stage_builds_against_the_first(
 def test_wheel_built_here_is_reused_only_for_the_same_torch(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """cases.md 48: the same torch, CUDA and architectures reuse the build, even in another prefix; others rebuild."""
+    """48: the same torch, CUDA and architectures reuse the build, even in another prefix; others rebuild."""
     with serve(
         [torch("2.6.0"), torch("2.7.0"), torch("2.8.0+cu118", "11.8"), extension(), wheel("helper", "1.0")]
     ) as index:
@@ -239,7 +239,7 @@ def test_wheel_built_here_is_reused_only_for_the_same_torch(
 
 
 def test_build_key_reads_torch_without_importing_it(make_prefix: MakePrefix, environ: dict[str, str]) -> None:
-    """cases.md 48: version, CUDA, C++ ABI and conda build each give another cache folder."""
+    """48: version, CUDA, C++ ABI and conda build each give another cache folder."""
     prefix = make_prefix()
     version = ".".join(map(str, sys.version_info[:3]))
     folders = [build_folder(read_key(prefix, version, environ), environ)]
@@ -261,7 +261,7 @@ def test_build_key_reads_torch_without_importing_it(make_prefix: MakePrefix, env
 def test_local_sources_are_second_and_editable_ones_stay_editable(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """cases.md 10 and 11 (open_flamingo, gaussian-splatting): a local folder is installed after the first stage."""
+    """10 and 11 (open_flamingo, gaussian-splatting): a local folder is installed after the first stage."""
     prefix = make_prefix()
     folder = tmp_path / "submodules" / "x y"
     folder.mkdir(parents=True)
@@ -280,7 +280,7 @@ def test_local_sources_are_second_and_editable_ones_stay_editable(
 def test_failed_build_names_the_package_and_ends_with_its_last_lines(
     environ: dict[str, str], make_request: MakeRequest, make_prefix: MakePrefix, recorder: Recorder
 ) -> None:
-    """cases.md 55: what the build printed last was shown live and is in the error; secrets are masked in both."""
+    """55: what the build printed last was shown live and is in the error; secrets are masked in both."""
     prefix = make_prefix()
     noise = "import sys\nprint('url https://u:" + CANARY + "@h/x', file=sys.stderr)\nraise RuntimeError('no nvcc here')"
     with serve([sdist("flash-attn", "1.0", source_files("flash-attn", "1.0", before=noise))]) as index:
@@ -301,7 +301,7 @@ def test_credentials_of_an_index_show_up_nowhere(
     recorder: Recorder,
     argv_watch: ArgvWatch,
 ) -> None:
-    """reliability.md 39, cases.md 36: an index's password is in no argv, line, plan, prefix or cache."""
+    """An index's password is in no argv, line, plan, prefix or cache."""
     prefix = make_prefix()
     late = sdist("flash-attn", "1.0", source_files("flash-attn", "1.0"))
     with serve([wheel("lib", "1.0"), late], user="u", password=CANARY) as index:
@@ -354,7 +354,7 @@ installer.install(installer.resolve(request, Recorder()), request, Path(prefix),
 def test_interrupted_build_leaves_no_child(
     environ: dict[str, str], make_prefix: MakePrefix, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """reliability.md 3: a signal in the middle of a build ends uv and the build it started."""
+    """A signal in the middle of a build ends uv and the build it started."""
     prefix, marker = make_prefix(), tmp_path / "pid"
     slow = f"import os, time\nopen({str(marker)!r}, 'w').write(str(os.getpid()))\ntime.sleep(120)"
     with serve([sdist("flash-attn", "1.0", source_files("flash-attn", "1.0", before=slow))]) as index:

@@ -11,7 +11,7 @@ from conda_llmenv.model import PipKind, PipPlan
 from conda_llmenv.pypi.config import parse_config
 from conda_llmenv.pypi.uv import UvInstaller
 from tests.index.artifacts import sdist, source_files, wheel
-from tests.index.fixtures import MakeRequest, Recorder, requirement, section
+from tests.index.fixtures import CANARY, MakeRequest, Recorder, requirement, section
 from tests.index.server import serve, write_flat
 
 
@@ -52,7 +52,7 @@ def test_provided_by_conda_is_neither_fetched_nor_planned(
 def test_conflict_with_conda_names_its_version(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """cases.md 7 (stanford-crfm/mistral): pip does not silently overwrite conda's numpy; both sides are named."""
+    """7 (stanford-crfm/mistral): pip does not silently overwrite conda's numpy; both sides are named."""
     with serve([wheel("numpy", "1.2")]) as index:
         installer, request = (
             uv(environ, index_url=index.url),
@@ -85,7 +85,7 @@ def test_transitive_conflict_with_conda_names_the_package(
 def test_no_such_package_is_named_with_its_line(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """cases.md 55 (conda#8537, #10073, #9042): the error names the requirement, its line and what the tool said."""
+    """55 (conda#8537, #10073, #9042): the error names the requirement, its line and what the tool said."""
     with serve([wheel("other", "1.0")]) as index, pytest.raises(PipFailed) as caught:
         uv(environ, index_url=index.url).resolve(make_request(section("other", "no-such-pkg==0")), recorder)
     assert caught.value.message == "env.yml:6: no-such-pkg could not be resolved"
@@ -96,7 +96,7 @@ def test_no_such_package_is_named_with_its_line(
 def test_options_of_the_section_are_applied_wherever_they_stood(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """cases.md 2 (facebookresearch/dinov2): an extra index between two packages counts for both of them."""
+    """2 (facebookresearch/dinov2): an extra index between two packages counts for both of them."""
     with serve([wheel("one", "1")]) as main, serve([wheel("two", "2")]) as extra:
         wanted = section("one==1", "two==2", options=[("--extra-index-url", extra.url)])
         plan = uv(environ, index_url=main.url).resolve(make_request(wanted), recorder)
@@ -133,7 +133,7 @@ def test_constraint_file_of_pips_configuration_holds(
 def test_higher_version_on_the_last_index_does_not_win(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """reliability.md 41, dependency confusion: an index somebody added keeps its names, whatever others offer."""
+    """Dependency confusion: an index somebody added keeps its names, whatever others offer."""
     with serve([wheel("corp-lib", "1.0")]) as internal, serve([wheel("corp-lib", "99.0")]) as public:
         installer = uv(environ, index_url=public.url, extra_index_url=internal.url)
         plan = installer.resolve(make_request(section("corp-lib")), recorder)
@@ -152,7 +152,7 @@ def test_version_only_the_last_index_has_is_found(
 def test_index_of_the_section_replaces_the_configured_ones(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """reliability.md 41: ``--index-url`` in a fragment wins over every index of pip's configuration."""
+    """``--index-url`` in a fragment wins over every index of pip's configuration."""
     with serve([wheel("lib", "9.0")]) as configured, serve([wheel("lib", "1.0")]) as pinned:
         installer = uv(environ, index_url=configured.url, extra_index_url=configured.url)
         wanted = section("lib", options=[("--index-url", pinned.url)])
@@ -176,7 +176,7 @@ def test_own_uv_settings_do_not_interfere(
 def test_offline_says_what_the_cache_lacks(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """reliability.md 16: offline works from the cache, and otherwise names the package that is missing from it."""
+    """Offline works from the cache, and otherwise names the package that is missing from it."""
     with serve([wheel("lib", "1.0"), wheel("other", "1.0")]) as index:
         installer = uv(environ, index_url=index.url)
         installer.resolve(make_request(section("lib")), recorder)
@@ -207,7 +207,7 @@ def test_hash_somebody_wrote_is_the_only_one_accepted(
 def test_source_that_cannot_be_built_is_named(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """reliability.md 4: a broken source archive fails the plan with its name and the exception of its build."""
+    """A broken source archive fails the plan with its name and the exception of its build."""
     broken = sdist("broken", "1.0", source_files("broken", "1.0", before="raise RuntimeError('sources are odd')"))
     with serve([broken]) as index, pytest.raises(PipFailed) as caught:
         uv(environ, index_url=index.url).resolve(make_request(section("broken")), recorder)
@@ -218,7 +218,7 @@ def test_source_that_cannot_be_built_is_named(
 def test_source_that_imports_torch_waits_for_the_second_stage(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
-    """cases.md 48: sources nobody listed, whose build imports torch, are put off instead of failing the plan."""
+    """48: sources nobody listed, whose build imports torch, are put off instead of failing the plan."""
     late = sdist("extension", "1.0", source_files("extension", "1.0", before="import torch"))
     with serve([late, wheel("lib", "1.0")]) as index:
         plan = uv(environ, index_url=index.url).resolve(make_request(section("extension", "lib")), recorder)
@@ -229,7 +229,7 @@ def test_source_that_imports_torch_waits_for_the_second_stage(
 def test_missing_local_source_is_refused_at_once(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """cases.md 11 (graphdeco-inria/gaussian-splatting): an absent submodule folder fails before anything runs."""
+    """11 (graphdeco-inria/gaussian-splatting): an absent submodule folder fails before anything runs."""
     absent = requirement("submodules/x", path=tmp_path / "submodules" / "x", kind=PipKind.PATH, line=9)
     with pytest.raises(InputError) as caught:
         uv(environ).resolve(make_request(section(absent)), recorder)
@@ -269,6 +269,8 @@ def test_nothing_is_left_in_the_home_but_the_cache(
     environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
 ) -> None:
     """The store of credentials is locked when uv asks an index; that happens in the scratch folder."""
-    with serve([wheel("top", "1.0")]) as index:
-        uv(environ, index_url=index.url).resolve(make_request(section("top")), recorder)
+    with serve([wheel("top", "1.0")], user="u", password=CANARY) as index:
+        url = index.url.replace("://", "://u@")
+        with pytest.raises(PipFailed, match=r"^env\.yml:5: top could not be resolved"):
+            uv(environ, index_url=url).resolve(make_request(section("top")), recorder)
     assert {path.name for path in Path(environ["HOME"]).iterdir()} == {".cache"}
