@@ -34,7 +34,7 @@ def test_a_value_that_activation_would_change_is_refused(value: str) -> None:
     """A quote in a value would run code at `conda activate`: its scripts do not escape."""
     import json
 
-    with pytest.raises(FileFormatError, match=r"^f\.yml:1:13: the value of A holds") as caught:
+    with pytest.raises(FileFormatError, match=r"^f\.yml:1:13: the value of A would not survive") as caught:
         fragment(f"variables: {{A: {json.dumps(value)}}}")
     assert "conda activate" in report(caught.value)
 
@@ -57,7 +57,7 @@ def test_every_accepted_value_survives_the_shells_quotes(value: str) -> None:
             assert done.stdout == value.encode()
 
 
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "PATH", "BASH_ENV", "PIP_INDEX_URL",
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "BASH_ENV", "PIP_INDEX_URL",
                                   "CONDA_OVERRIDE_CUDA", "HTTPS_PROXY", "GIT_SSH_COMMAND"])  # fmt: skip
 def test_loader_and_interpreter_variables_need_a_word_in_the_same_file(name: str) -> None:
     """Said, it is fine; unsetting one needs no permission."""
@@ -67,6 +67,12 @@ def test_loader_and_interpreter_variables_need_a_word_in_the_same_file(name: str
     allowed = fragment(f"variables: {{{name}: /x}}\nllmenv: {{allow_variables: [{name}]}}")
     assert [(one.name, one.value) for one in allowed.variables] == [(name, "/x")]
     assert fragment(f"variables: {{{name}: null}}").variables[0].value is None
+
+
+def test_path_is_condas_own() -> None:
+    """conda ignores it in an environment, so a permission would change nothing."""
+    with pytest.raises(FileFormatError, match="PATH is set by conda itself"):
+        fragment("variables: {PATH: /x}\nllmenv: {allow_variables: [PATH]}")
 
 
 @pytest.mark.parametrize("name", ["A\\n", "A B", "A=B", "", "Ä", "A" * 200, "$(id)"])

@@ -30,7 +30,8 @@ def trimmed(llmenv: Program, tmp_path: Path) -> Program:
 
 def test_a_git_source_without_git(trimmed: Program, prefix: Path) -> None:
     """Fault 42: git is named with where to get it; nothing is left of the environment."""
-    trimmed.write("team.yml", "dependencies:\n- python\n- pip\n- pip:\n  - git+file:///nowhere/x@main\n")
+    (trimmed.cwd / "x/.git").mkdir(parents=True)
+    trimmed.write("team.yml", f"dependencies:\n- python\n- pip\n- pip:\n  - git+file://{trimmed.cwd}/x@main\n")
     ended = trimmed("create", "-f", "team.yml", "-p", prefix)
     assert ended.code == 1
     assert "hint: git is not installed: add `git` to the conda dependencies" in ended.stderr
