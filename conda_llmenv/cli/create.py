@@ -23,7 +23,7 @@ from conda_llmenv.errors import LlmenvError, PrefixError
 
 if TYPE_CHECKING:
     from conda_llmenv.pipeline.create import CreateRequest
-    from conda_llmenv.pipeline.plan import Plan
+    from conda_llmenv.pipeline.plan import Plan, PlanRequest
     from conda_llmenv.pipeline.tools import Tools
 
 
@@ -95,22 +95,22 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     from conda_llmenv.pipeline.create import plan_creation
     from conda_llmenv.pipeline.plan import make_plan
 
-    request = _request(chosen)
+    wanted, prefix = _plan_request(chosen), _prefix(chosen)
     asks = not chosen.yes and not chosen.as_json and console.is_terminal(sys.stdin) and console.is_terminal(sys.stderr)
     # A plan that is shown before anything happens has the pip section resolved; otherwise that overlaps the linking.
-    plan = plan_creation(request, tools) if chosen.dry_run or asks else make_plan(request.plan, tools)
+    plan = plan_creation(wanted, tools) if chosen.dry_run or asks else make_plan(wanted, tools)
     console.warn_all(plan.notices)
     if not chosen.as_json:
         say_plan(plan)
-    if chosen.dry_run:
+    if chosen.dry_run or prefix is None:
         return _planned(plan, chosen)
     if asks and not click.confirm("Proceed", default=True, err=True):
         console.say("nothing was changed")
         return 1
     try:
-        created = create_environment(request, plan, tools)
+        created = create_environment(_request(chosen, wanted, prefix), plan, tools)
     except LlmenvError as error:
-        error.details = (*error.details, *_what_is_left(request.prefix))
+        error.details = (*error.details, *_what_is_left(prefix))
         raise
     return say_created(created, name=chosen.name, as_json=chosen.as_json)
 
@@ -124,21 +124,24 @@ def _what_is_left(prefix: Path) -> tuple[str, ...]:
     return (f"what was at {prefix} before is there",) if is_environment(prefix) else ()
 
 
-def _request(chosen: CreateOptions) -> CreateRequest:
+def _plan_request(chosen: CreateOptions) -> PlanRequest:
     from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.pipeline.create import CreateRequest
     from conda_llmenv.pipeline.plan import PlanRequest
 
-    config = user_config()
-    plan = PlanRequest(
+    return PlanRequest(
         chosen.compose_request(),
         channel_priority=chosen.priority,
         exclude_newer=chosen.exclude_newer,
-        offline=chosen.offline or config.offline,
+        offline=chosen.offline or user_config().offline,
     )
+
+
+def _request(chosen: CreateOptions, wanted: PlanRequest, prefix: Path) -> CreateRequest:
+    from conda_llmenv.pipeline.create import CreateRequest
+
     return CreateRequest(
-        plan,
-        _prefix(chosen),
+        wanted,
+        prefix,
         replace=chosen.yes,
         keep=chosen.keep,
         verify=not chosen.no_verify,
@@ -146,13 +149,16 @@ def _request(chosen: CreateOptions) -> CreateRequest:
     )
 
 
-def _prefix(chosen: CreateOptions) -> Path:
-    """Return where the environment goes; an existing one there is replaced only after a yes."""
+def _prefix(chosen: CreateOptions) -> Path | None:
+    """Return where the environment goes, None for a dry run that names no place.
+
+    An existing environment there is replaced only after a yes.
+    """
     from conda_llmenv.cli.wiring import new_prefix, refuse_inner_environments, settle_leftovers, user_config
     from conda_llmenv.prefix.location import is_environment, is_in_change, path_notices
 
     if not (chosen.name or chosen.prefix):
-        return Path("/nonexistent/llmenv")  # a dry run without a target: nothing will be created there
+        return None
     prefix = new_prefix(chosen.name, chosen.prefix, user_config())
     console.warn_all(path_notices(prefix))
     if not chosen.dry_run:

@@ -76,6 +76,7 @@ def _overrides(config: CondaConfig) -> dict[str, str]:
     }
 
 
+@functools.cache
 def user_config() -> CondaConfig:
     """Return the person's conda configuration: files and ``CONDA_*`` variables."""
     return load_config(os.environ, Path.home())

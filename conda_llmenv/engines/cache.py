@@ -26,11 +26,14 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from conda_llmenv.engines.errors import TAMPERED
-from conda_llmenv.errors import InstallFailed, NoSpace
+from conda_llmenv.errors import InstallFailed, LockBusy, NoSpace
 from conda_llmenv.model import Record
 
 _PIECE = 1 << 20
 _PATIENCE = 1.0
+
+LONGEST_WAIT = 3600.0
+"""Seconds to wait for another process that fills the cache; fetching a whole CUDA stack can take most of an hour."""
 _SWEEPS = 5
 _LEFTOVER = re.compile(r"\..+-.+-.+\w{6}")
 
@@ -57,13 +60,17 @@ class PackageCache(Struct, frozen=True):
         """Hold the cache against other processes; ``on_wait`` is called once if that takes longer than a second."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".cache.lock").open("a") as file:
-            deadline = time.monotonic() + _PATIENCE
+            started, told = time.monotonic(), False
             while not _try_lock(file.fileno()):
                 time.sleep(0.05)
-                if time.monotonic() > deadline:
+                if not told and time.monotonic() > started + _PATIENCE:
                     on_wait()
-                    fcntl.flock(file, fcntl.LOCK_EX)
-                    break
+                    told = True
+                if time.monotonic() > started + LONGEST_WAIT:
+                    raise LockBusy(
+                        f"the package cache {self.folder} has been in use elsewhere for {LONGEST_WAIT / 60:.0f} minutes",
+                        hint="end that process, or choose another cache with CONDA_PKGS_DIRS",
+                    )
             yield
 
     def check_room(self, records: Iterable[Record]) -> None:

@@ -62,12 +62,12 @@ class Created(Struct, frozen=True):
         return all(outcome.ok for outcome in self.imports)
 
 
-def plan_creation(request: CreateRequest, tools: Tools) -> Plan:
+def plan_creation(request: PlanRequest, tools: Tools) -> Plan:
     """Plan everything, the pip section too, and change nothing (``--dry-run``)."""
-    plan = make_plan(request.plan, tools)
+    plan = make_plan(request, tools)
     if not plan.spec.pip:
         return plan
-    return plan_pip(plan, pip_request(plan, tools, offline=request.plan.offline), tools)
+    return plan_pip(plan, pip_request(plan, tools, offline=request.offline), tools)
 
 
 def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:

@@ -70,7 +70,7 @@ def test_loader_and_interpreter_variables_need_a_word_in_the_same_file(name: str
 
 
 def test_path_is_condas_own() -> None:
-    """conda ignores it in an environment, so a permission would change nothing."""
+    """In an environment conda ignores it, so a permission would change nothing."""
     with pytest.raises(FileFormatError, match="PATH is set by conda itself"):
         fragment("variables: {PATH: /x}\nllmenv: {allow_variables: [PATH]}")
 
