@@ -30,15 +30,19 @@ def test_unknown_name_lists_what_there_is() -> None:
 
 def test_states_are_reported() -> None:
     """``llmenv info`` can say which uv is used."""
-    assert installers()["uv"] == metadata.version("uv")
+    told = subprocess.run([installers()["uv"], "--version"], capture_output=True, text=True, check=True).stdout
+    assert metadata.version("uv") in told
 
 
 def test_pip_takes_over_where_uv_is_missing() -> None:
     """Without uv the environment's own pip does the work, and the reason is given."""
     code = (
-        "import sys; sys.modules['uv'] = None\n"
+        "import os, sys; sys.modules['uv'] = None; os.environ['PATH'] = ''\n"
+        "sys.executable = '/nowhere/python'\n"
         "from conda_llmenv.pypi.registry import choose\n"
         "choice = choose(); print(choice.installer.name, '-', choice.reason)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "pip - uv cannot be used: it is not installed beside llmenv", done.stderr
+    assert done.stdout.strip() == "pip - uv cannot be used: it is neither installed beside llmenv nor on PATH", (
+        done.stderr
+    )
