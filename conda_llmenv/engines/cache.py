@@ -68,7 +68,7 @@ class PackageCache(Struct, frozen=True):
                     told = True
                 if time.monotonic() > started + LONGEST_WAIT:
                     raise LockBusy(
-                        f"the package cache {self.folder} has been in use elsewhere for {LONGEST_WAIT / 60:.0f} minutes",
+                        f"the package cache {self.folder} was busy for {LONGEST_WAIT / 60:.0f} minutes",
                         hint="end that process, or choose another cache with CONDA_PKGS_DIRS",
                     )
             yield
