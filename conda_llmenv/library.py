@@ -111,7 +111,9 @@ class FileLibrary:
             NotFoundError: it cannot be read.
         """
         if path == Path():
-            raise NotFoundError("the path is empty, or the current folder", hint="give the path of an environment.yml")
+            raise NotFoundError(
+                "the path is empty, or `.`, which is a folder", hint="give the path of an environment.yml"
+            )
         try:
             return self._source(self._cwd / path, str(path), Kind.FRAGMENT, Layer.COMMAND_LINE)
         except OSError as error:

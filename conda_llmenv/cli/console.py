@@ -205,7 +205,8 @@ def _verdicts(failure: LlmenvError) -> tuple[Any, ...]:
 def _error_json(failure: LlmenvError, arguments: Sequence[str]) -> dict[str, Any]:
     from conda_llmenv.cli.verdicts import verdict_json
 
-    command = next((word for word in arguments if not word.startswith("-")), "")
+    words = [word for word in arguments if not word.startswith("-")]
+    command = " ".join(words[:2] if words[:1] == ["tiers"] else words[:1])
     return {
         "llmenv": JSON_VERSION,
         "command": command,

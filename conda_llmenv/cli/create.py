@@ -74,12 +74,14 @@ def create(**options: Any) -> int:
     tier, ./llmenv.yml, -f files, packages on the command line.
     """
     from conda_llmenv.cli.wiring import open_tools
+    from conda_llmenv.pypi.registry import check_installer
 
     chosen = CreateOptions(**options)
     if not (chosen.any_layer or Path("llmenv.yml").is_file()):
         raise click.UsageError("nothing to create: give a --recipe, a --tier, a -f FILE or packages")
     if not (chosen.name or chosen.prefix or chosen.dry_run):
         raise click.UsageError("the environment needs a name (-n) or a folder (-p)")
+    check_installer(chosen.installer)
     with open_tools(
         quiet=chosen.quiet,
         as_json=chosen.as_json,

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import termios
 import time
@@ -17,6 +18,12 @@ import pytest
 from tests.program import Program
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def _take_the_terminal() -> None:
+    """Run in the child: a batch job may have been started with SIGINT ignored, a person's shell is not."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def converse(llmenv: Program, answer: bytes, *arguments: str) -> tuple[int, str]:
@@ -31,7 +38,7 @@ def converse(llmenv: Program, answer: bytes, *arguments: str) -> tuple[int, str]
         stdout=slave,
         stderr=slave,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - Ctrl-C needs a terminal of its own
+        preexec_fn=_take_the_terminal,  # noqa: PLW1509 - Ctrl-C needs a terminal of its own
     )
     os.close(slave)
     shown, answered, ends = b"", False, time.monotonic() + 60
@@ -48,6 +55,7 @@ def converse(llmenv: Program, answer: bytes, *arguments: str) -> tuple[int, str]
         code = process.wait(10)
     finally:
         process.kill()
+        process.wait()
         os.close(master)
     return code, ESCAPES.sub("", shown.decode()).replace("\r", "\n")
 

@@ -122,10 +122,11 @@ def test_a_prefix_is_expanded(folders: Folders, tmp_path: Path, monkeypatch: pyt
         "one/../env": tmp_path / "env",
         "$WORK/env": Path("/w/env"),
         "${WORK}/env/": Path("/w/env"),
-        "$UNKNOWN/env": tmp_path / "$UNKNOWN" / "env",
         "link": tmp_path / "link",
     }
     assert {text: folders.locate(prefix=text) for text in expected} == expected
+    with pytest.raises(InputError, match=r"\$"):
+        folders.locate(prefix="$UNKNOWN/env")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_the_folder_of_environments_is_none(folders: Folders, tmp_path: Path) ->
     with pytest.raises(InputError, match="folder of all named environments"):
         folders.locate(prefix=str(tmp_path / "one"))
     environment(tmp_path / "one" / "a")
-    with pytest.raises(InputError, match="lies directly inside the environment"):
+    with pytest.raises(InputError, match="lies inside the environment"):
         folders.locate(prefix=str(tmp_path / "one" / "a" / "b"))
 
 
