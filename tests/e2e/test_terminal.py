@@ -49,6 +49,7 @@ def converse(llmenv: Program, answer: bytes, *arguments: str) -> tuple[int, str]
             except OSError:
                 break
         if not answered and b"Proceed" in shown:
+            time.sleep(0.5)  # nobody answers in the microseconds between the question and the reading of the answer
             os.write(master, answer)
             answered = True
     try:
