@@ -1,4 +1,4 @@
-"""Compose, solve, prove and share environments for training language models."""
+"""Compose, check and create environments for training language models."""
 
 from __future__ import annotations
 

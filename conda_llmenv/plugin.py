@@ -13,7 +13,7 @@ def conda_subcommands() -> Iterator[CondaSubcommand]:
     """Add ``conda llmenv``; without a parser of conda's the whole argv reaches click."""
     yield CondaSubcommand(
         name="llmenv",
-        summary="Compose, prove and share environments for training language models.",
+        summary="Compose, check and create environments for training language models.",
         action=_run,
     )
 
