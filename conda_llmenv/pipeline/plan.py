@@ -22,6 +22,7 @@ from conda_llmenv.model import (
     Channel,
     EnvSpec,
     HostFacts,
+    Layer,
     Notice,
     PipPlan,
     PipRequest,
@@ -134,8 +135,10 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
 
 
 def _priority(spec: EnvSpec, tools: Tools) -> str:
-    """Return what a fragment says, else the person's configuration, else strict."""
-    said = any(fragment.channel_priority is not None for fragment in spec.layers)
+    """Return what a fragment above the base says, else the person's configuration, else the base."""
+    said = any(
+        fragment.channel_priority is not None and fragment.origin.layer is not Layer.BASE for fragment in spec.layers
+    )
     return spec.channel_priority if said else tools.channel_priority or spec.channel_priority
 
 
