@@ -15,7 +15,7 @@ import platformdirs
 from conda_llmenv import process
 from conda_llmenv.cli.progress import display
 from conda_llmenv.config import CondaConfig, describe, load_config, resolve_channels
-from conda_llmenv.errors import FileFormatError, InputError, PrefixError
+from conda_llmenv.errors import FileFormatError, InputError, Interrupted, PrefixError
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import default_library
@@ -35,13 +35,9 @@ def open_tools(
 
     A signal that asks the program to end is an exception meanwhile, so that programs it started end with it.
     """
-    from conda_llmenv.prefix.signals import SignalGuard
-
     config = user_config()
     with contextlib.ExitStack() as stack:
-        guard = SignalGuard()
-        guard.install()
-        stack.callback(guard.restore)
+        stack.enter_context(_signals_as_exceptions())
         reporter = stack.enter_context(display(quiet=quiet, as_json=as_json))
 
         @functools.cache
@@ -74,6 +70,23 @@ def _overrides(config: CondaConfig) -> dict[str, str]:
     return {
         f"CONDA_OVERRIDE_{name.lstrip('_').upper()}": value for name, value in config.override_virtual_packages.items()
     }
+
+
+@contextlib.contextmanager
+def _signals_as_exceptions() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP end the block by an exception, whatever a library makes of it on its way."""
+    from conda_llmenv.prefix.signals import SignalGuard, Signalled
+
+    guard = SignalGuard()
+    guard.install()
+    try:
+        yield
+    except Exception as error:
+        if guard.received is not None and not isinstance(error, Interrupted):
+            raise Signalled(guard.received) from error
+        raise
+    finally:
+        guard.restore()
 
 
 @functools.cache

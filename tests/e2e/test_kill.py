@@ -119,11 +119,11 @@ def test_a_signal_takes_everything_back(llmenv: Program, prefix: Path, number: s
     process = llmenv.start("create", "-p", prefix, "-y", "--no-verify", *NEW)
     time.sleep(share * arena.seconds)
     os.kill(process.pid, number)
-    process.communicate(timeout=60)
+    _shown, told = process.communicate(timeout=60)
     if process.returncode == 0:
         assert names(prefix) == arena.new[1]  # it was done before the signal came
         return
-    assert process.returncode in (128 + number, -number)
+    assert process.returncode in (128 + number, -number), told
     if (prefix / "conda-meta" / "history").is_file():  # it came between the commit and the last word
         assert (fingerprint(prefix), names(prefix)) == arena.new
         assert [path.name for path in prefix.parent.iterdir()] == [prefix.name]
