@@ -81,8 +81,8 @@ def _signals_as_exceptions() -> Iterator[None]:
     guard.install()
     try:
         yield
-    except Exception as error:
-        if guard.received is not None and not isinstance(error, Interrupted):
+    except BaseException as error:
+        if guard.received is not None and not isinstance(error, (Interrupted, KeyboardInterrupt)):
             raise Signalled(guard.received) from error
         raise
     finally:
