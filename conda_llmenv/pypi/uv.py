@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from conda_llmenv.errors import PipFailed
+from conda_llmenv.errors import InputError, PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages, uvconfig
@@ -75,6 +75,8 @@ class UvInstaller(Struct):
         if first:
             packages, deferred = _Resolution(workspace, request, reporter).pin(first)
             late = tuple(one for one in request.section.requirements if one in late or one in deferred)
+        if workspace.sources.require_hashes:
+            _refuse_unhashed(packages, late)
         options = tuple(strip(option.text) for option in request.section.options)
         return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
 
@@ -205,6 +207,23 @@ class _Resolution(Struct, frozen=True):
                 self.reporter.notice(
                     Notice("extra-of-provided", message, hint=f"ask for those packages by name, beside {name}")
                 )
+
+
+def _refuse_unhashed(packages: Iterable[PipPackage], late: Iterable[PipRequirement]) -> None:
+    """Hold pip's ``require-hashes``: nothing whose content is not known beforehand is installed.
+
+    Raises:
+        InputError: something cannot be hashed; all of it is named.
+    """
+    bare = [package.name for package in packages if not package.hashes]
+    lines = [f"{strip(one.text)}   {one.origin}" for one in late]
+    if bare or lines:
+        raise InputError(
+            "pip's configuration requires hashes, and parts of the pip section have none",
+            details=[*bare, *lines],
+            hint="pin these as wheels of an index, or do without PIP_REQUIRE_HASHES for this environment",
+            origins=[one.origin for one in late],
+        )
 
 
 def _with_asked_hashes(

@@ -274,3 +274,16 @@ def test_nothing_is_left_in_the_home_but_the_cache(
         with pytest.raises(PipFailed, match=r"^env\.yml:5: top could not be resolved"):
             uv(environ, index_url=url).resolve(make_request(section("top")), recorder)
     assert {path.name for path in Path(environ["HOME"]).iterdir()} == {".cache"}
+
+
+def test_required_hashes_are_required_of_everything(
+    environ: dict[str, str], make_request: MakeRequest, recorder: Recorder
+) -> None:
+    """``PIP_REQUIRE_HASHES`` refuses what cannot be hashed before anything is fetched, and lets the rest through."""
+    with serve([wheel("top", "1.0")]) as index:
+        installer = uv(environ, index_url=index.url, require_hashes="1")
+        assert installer.resolve(make_request(section("top")), recorder).packages[0].hashes
+        git = requirement("x @ git+https://h.example/x.git", kind=PipKind.VCS)
+        with pytest.raises(InputError, match="requires hashes") as caught:
+            installer.resolve(make_request(section("top", git)), recorder)
+    assert any("h.example/x.git" in line for line in caught.value.details)
