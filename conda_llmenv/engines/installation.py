@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import io
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,27 @@ def _client(request: InstallRequest, options: ClientOptions) -> Iterator[rattler
 
 async def _unless_given_up(request: InstallRequest, work: Coroutine[Any, Any, None]) -> None:
     """Await the work, and stop it when the request says that nobody needs it any more."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        await asyncio.wait({task}, timeout=GIVEN_UP_SECONDS)
-        if request.given_up is not None and request.given_up() and not task.done():
-            task.cancel()
-            raise InstallFailed("stopped, because another part of the work has failed")
-    await task
+    main = asyncio.current_task()
+    if request.given_up is None or main is None:
+        await work
+        return
+    # The watcher is the task beside, not the work: an interruption belongs to the main task, which asyncio.run awaits.
+    watcher = asyncio.ensure_future(_cancel_when(request.given_up, main))
+    watcher.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await work
+    except asyncio.CancelledError:
+        if request.given_up():
+            raise InstallFailed("stopped, because another part of the work has failed") from None
+        raise
+    finally:
+        watcher.cancel()
+
+
+async def _cancel_when(given_up: Callable[[], bool], task: asyncio.Task[Any]) -> None:
+    while not given_up():  # noqa: ASYNC110 - what is asked changes in another thread
+        await asyncio.sleep(GIVEN_UP_SECONDS)
+    task.cancel()
 
 
 async def _install(
