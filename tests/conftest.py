@@ -10,6 +10,9 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what it runs in the background deaf to Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for _number in (signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:  # as under nohup
+        signal.signal(_number, signal.SIG_DFL)
 
 pytest_plugins = ["tests.channel.fixtures", "tests.index.fixtures", "tests.program"]
 
