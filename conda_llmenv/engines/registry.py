@@ -35,7 +35,7 @@ class Entry(Struct, frozen=True):
 
 
 def _rattler(options: ClientOptions) -> Engine:
-    from conda_llmenv.engines.rattler import RattlerEngine
+    from conda_llmenv.engines.rattler.engine import RattlerEngine
 
     return RattlerEngine(options)
 

@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from conda_llmenv.compose import ComposeRequest, compose
-from conda_llmenv.engines.rattler import RattlerEngine
+from conda_llmenv.engines.rattler.engine import RattlerEngine
 from conda_llmenv.errors import Unsatisfiable
 from conda_llmenv.hardware import check_after, check_before, virtual_packages
 from conda_llmenv.model import Channel, EnvSpec, HostFacts, Notice, Solution, SolveRequest, Status

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conda_llmenv.engines.options import ClientOptions
-from conda_llmenv.engines.rattler import RattlerEngine
+from conda_llmenv.engines.rattler.engine import RattlerEngine
 from conda_llmenv.model import Channel, InstallRequest, Notice, Record, Solution, SolveRequest, VirtualPackage
 from tests.channel.interpreter import subdir
 

@@ -10,7 +10,7 @@ import pytest
 import rattler
 from msgspec.structs import replace
 
-from conda_llmenv.engines.convert import from_records, to_cutoff, to_record, to_spec, to_virtual
+from conda_llmenv.engines.rattler.convert import from_records, to_cutoff, to_record, to_spec, to_virtual
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import Channel, Record, VirtualPackage
 

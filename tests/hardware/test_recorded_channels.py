@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conda_llmenv.engines.rattler import RattlerEngine
+from conda_llmenv.engines.rattler.engine import RattlerEngine
 from conda_llmenv.errors import Unsatisfiable
 from conda_llmenv.hardware import apply_changes, check_after, check_before, explain_unsatisfiable
 from conda_llmenv.model import (

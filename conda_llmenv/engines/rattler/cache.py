@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from conda_llmenv.engines.errors import TAMPERED
+from conda_llmenv.engines.rattler.errors import TAMPERED
 from conda_llmenv.errors import InstallFailed, LockBusy, NoSpace
 from conda_llmenv.model import Record
 

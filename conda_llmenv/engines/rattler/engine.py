@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from conda_llmenv.engines import convert, solving
-from conda_llmenv.engines.client import channel_client
 from conda_llmenv.engines.credentials import Credentials
-from conda_llmenv.engines.errors import solve_errors
 from conda_llmenv.engines.options import ClientOptions
+from conda_llmenv.engines.rattler import convert, solving
+from conda_llmenv.engines.rattler.client import channel_client
+from conda_llmenv.engines.rattler.errors import solve_errors
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -45,6 +45,6 @@ class RattlerEngine:
         Packages whose link scripts were not run, and those that only have an MD5, are noticed. On failure or
         interruption this returns only when nothing writes into the prefix any more.
         """
-        from conda_llmenv.engines.installation import install
+        from conda_llmenv.engines.rattler.installation import install
 
         install(request, reporter, self._options)

@@ -16,7 +16,7 @@ from typing import Any
 import rattler
 from rattler.exceptions import InvalidMatchSpecError, InvalidVersionError
 
-from conda_llmenv.engines.compat import build_string
+from conda_llmenv.engines.rattler.compat import build_string
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import Channel, Record, VirtualPackage
 from conda_llmenv.redact import mask

@@ -8,8 +8,8 @@ from typing import Any
 import rattler
 from rattler.exceptions import GatewayError
 
-from conda_llmenv.engines import compat, convert
 from conda_llmenv.engines.credentials import without_secrets
+from conda_llmenv.engines.rattler import compat, convert
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import Channel, SolveRequest
 from conda_llmenv.redact import strip

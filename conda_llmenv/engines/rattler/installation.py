@@ -13,12 +13,13 @@ from typing import Any
 import rattler
 from rattler.package_streaming import download_to_writer
 
-from conda_llmenv.engines import cache, compat, convert, metadata
-from conda_llmenv.engines.client import channel_client, closed_client, install_config, open_client
+from conda_llmenv.engines import metadata
 from conda_llmenv.engines.credentials import Credentials, base_of, without_secrets
-from conda_llmenv.engines.errors import DamagedDownload, install_errors
 from conda_llmenv.engines.options import ClientOptions
-from conda_llmenv.engines.progress import InstallProgress
+from conda_llmenv.engines.rattler import cache, compat, convert
+from conda_llmenv.engines.rattler.client import channel_client, closed_client, install_config, open_client
+from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors
+from conda_llmenv.engines.rattler.progress import InstallProgress
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
 from conda_llmenv.ports import Reporter
