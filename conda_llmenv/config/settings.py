@@ -67,6 +67,12 @@ class CondaConfig(Struct, frozen=True):
     sources: Mapping[str, Origin] = {}
     notices: tuple[Notice, ...] = ()
 
+    @property
+    def conda_only(self) -> tuple[str, ...]:
+        """Return what is configured and only conda itself can honour, each with its place; empty for nothing."""
+        keys = [key for key in ("client_ssl_cert",) if getattr(self, key)]
+        return tuple(f"{key} ({self.sources[key].where})" if key in self.sources else key for key in keys)
+
     def package_cache(self) -> Path:
         """Return the first package cache that can be written, or made.
 

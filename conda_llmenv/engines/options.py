@@ -23,6 +23,10 @@ class NetworkSettings(Protocol):
     def remote_max_retries(self) -> int:
         """How often a request is tried again after a transient error."""
 
+    @property
+    def conda_only(self) -> tuple[str, ...]:
+        """What is configured and only conda itself can honour, each as ``the KEY of FILE:LINE``; empty for nothing."""
+
 
 class ClientOptions(Struct, frozen=True):
     """How to reach channels.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -10,6 +10,8 @@ from msgspec import Struct
 from conda_llmenv.engines.options import ClientOptions, NetworkSettings
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import Engine
+
+AUTO = "auto"
 
 
 class Availability(Struct, frozen=True):
@@ -27,11 +29,34 @@ class Choice(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One row of the table of engines."""
+    """One row of the table of engines.
 
+    Attributes:
+        module: what has to be importable; also where its ``__version__`` stands.
+        library: that module's name as a person knows it.
+        install: the command that brings it.
+        construct: makes the engine.
+        summary: what it is, in a line.
+    """
+
+    module: str
+    library: str
+    install: str
     construct: Callable[[ClientOptions], Engine]
-    available: Callable[[], Availability]
     summary: str
+
+    def available(self) -> Availability:
+        """Import the library and say how that went; a broken one is a sentence, never a crash."""
+        try:
+            module = importlib.import_module(self.module)
+        except ModuleNotFoundError as error:
+            if error.name == self.module:
+                return Availability(usable=False, reason=f"{self.library} is not installed in this Python")
+            return Availability(usable=False, reason=f"{self.library} lacks a module it needs: {error.name}")
+        except BaseException as error:  # noqa: BLE001 - a library that cannot be loaded may fail in any way
+            return Availability(usable=False, reason=f"{self.library} cannot be loaded: {_one_line(error)}")
+        version = getattr(module, "__version__", "")
+        return Availability(usable=True, reason=f"{self.library} {version}".strip())
 
 
 def _rattler(options: ClientOptions) -> Engine:
@@ -40,13 +65,41 @@ def _rattler(options: ClientOptions) -> Engine:
     return RattlerEngine(options)
 
 
-def _rattler_available() -> Availability:
-    if importlib.util.find_spec("rattler") is None:
-        return Availability(usable=False, reason="py-rattler is not installed in this Python")
-    return Availability(usable=True, reason="py-rattler is installed")
+def _conda(options: ClientOptions) -> Engine:
+    from conda_llmenv.engines.conda.engine import CondaEngine
+
+    return CondaEngine()
 
 
-ENGINES = {"rattler": Entry(_rattler, _rattler_available, "embedded; solves, downloads and links without conda")}
+def _libmamba(options: ClientOptions) -> Engine:
+    from conda_llmenv.engines.libmamba.engine import LibmambaEngine
+
+    return LibmambaEngine(options)
+
+
+ENGINES = {
+    "rattler": Entry(
+        "rattler",
+        "py-rattler",
+        "python -m pip install py-rattler",
+        _rattler,
+        "embedded; solves, downloads and links without conda",
+    ),
+    "conda": Entry(
+        "conda",
+        "conda",
+        "run this as `conda llmenv`, from conda's own base environment",
+        _conda,
+        "conda's configured solver, its transaction, caches and plugins",
+    ),
+    "libmamba": Entry(
+        "libmambapy",
+        "libmambapy",
+        "conda install -n base libmambapy",
+        _libmamba,
+        "mamba's solver; what it chooses is fetched and linked by the embedded engine",
+    ),
+}
 """Every engine, in the order ``auto`` tries them."""
 
 
@@ -55,21 +108,42 @@ def availability() -> dict[str, Availability]:
     return {name: entry.available() for name, entry in ENGINES.items()}
 
 
-def choose(name: str = "auto", settings: NetworkSettings | None = None) -> Choice:
-    """Return the engine of that name, or the first usable one for ``auto``.
+def choose(name: str = AUTO, settings: NetworkSettings | None = None) -> Choice:
+    """Return the engine of that name, or for ``auto`` the first one that can do what the configuration asks.
+
+    The embedded engine is preferred, unless the configuration has something that only conda itself knows how to honour
+    and conda is there.
 
     Raises:
         InputError: there is no such engine, or it cannot run here.
     """
-    if name not in (*ENGINES, "auto"):
-        raise InputError(f"there is no engine called {name!r}", hint=f"use one of auto, {', '.join(ENGINES)}")
-    states = {key: ENGINES[key].available() for key in (ENGINES if name == "auto" else (name,))}
-    for key, state in states.items():
+    if name != AUTO and name not in ENGINES:
+        raise InputError(f"there is no engine called {name!r}", hint=f"use one of {AUTO}, {', '.join(ENGINES)}")
+    if name != AUTO:
+        return _chosen(name, settings)
+    reasons = settings.conda_only if settings is not None else ()
+    if reasons and ENGINES["conda"].available().usable:
+        return Choice(ENGINES["conda"].construct(_options(settings)), f"conda, since only it honours {reasons[0]}")
+    return _first_usable(settings)
+
+
+def _chosen(name: str, settings: NetworkSettings | None) -> Choice:
+    entry = ENGINES[name]
+    state = entry.available()
+    if not state.usable:
+        raise InputError(f"engine {name} cannot run here: {state.reason}", hint=entry.install)
+    return Choice(entry.construct(_options(settings)), f"{name}, asked for")
+
+
+def _first_usable(settings: NetworkSettings | None) -> Choice:
+    passed: list[str] = []
+    for name, entry in ENGINES.items():
+        state = entry.available()
         if state.usable:
-            why = "asked for" if name == key else f"first usable: {state.reason}"
-            return Choice(ENGINES[key].construct(_options(settings)), f"{key}, {why}")
-    details = [f"{key}: {state.reason}" for key, state in states.items()]
-    raise InputError(f"engine {name} cannot run here", details=details, hint="python -m pip install py-rattler")
+            why = f"; passed over: {', '.join(passed)}" if passed else ""
+            return Choice(entry.construct(_options(settings)), f"{name}, first usable: {state.reason}{why}")
+        passed.append(f"{name} ({state.reason})")
+    raise InputError("no engine can run here", details=passed, hint=ENGINES["rattler"].install)
 
 
 def _options(settings: NetworkSettings | None) -> ClientOptions:
@@ -80,3 +154,8 @@ def _options(settings: NetworkSettings | None) -> ClientOptions:
         proxy_servers=dict(settings.proxy_servers),
         max_retries=settings.remote_max_retries,
     )
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

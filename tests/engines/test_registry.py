@@ -20,6 +20,7 @@ class Settings:
     ssl_verify: bool | str = True
     proxy_servers: dict[str, str] = field(default_factory=dict)
     remote_max_retries: int = 3
+    conda_only: tuple[str, ...] = ()
 
 
 def test_auto_says_which_engine_and_why() -> None:
