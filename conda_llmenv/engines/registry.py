@@ -65,7 +65,7 @@ def _rattler(options: ClientOptions) -> Engine:
     return RattlerEngine(options)
 
 
-def _conda(options: ClientOptions) -> Engine:
+def _conda(_: ClientOptions) -> Engine:
     from conda_llmenv.engines.conda.engine import CondaEngine
 
     return CondaEngine()
