@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.resources
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import platformdirs
@@ -41,7 +41,7 @@ class _Root(Struct, frozen=True):
 
 
 class FileLibrary:
-    """Looks in the project, then in the person's configuration, then in the package.
+    """Looks in the project, then in shared folders, then in the person's configuration, then in the package.
 
     Files of the project are shown as ``./envs/NAME.yml``, those of the package as ``envs/NAME.yml``.
 
@@ -49,12 +49,16 @@ class FileLibrary:
         cwd: absolute folder of the project.
         config_dir: absolute folder of the person's own ``envs`` and ``recipes``.
         packaged_envs, packaged_recipes: absolute folders that came with the package.
+        shared: absolute folders of fragments that a group shares; a folder ``recipes`` beside one counts too.
     """
 
-    def __init__(self, cwd: Path, config_dir: Path, packaged_envs: Path, packaged_recipes: Path) -> None:
+    def __init__(
+        self, cwd: Path, config_dir: Path, packaged_envs: Path, packaged_recipes: Path, shared: Sequence[Path] = ()
+    ) -> None:
         self._cwd = cwd
         self._roots = (
             _Root(cwd / "envs", cwd / "recipes", "./"),
+            *(_Root(folder, folder.parent / "recipes", f"{_shortened(folder.parent)}/") for folder in shared),
             _Root(config_dir / "envs", config_dir / "recipes", f"{_shortened(config_dir)}/"),
             _Root(packaged_envs, packaged_recipes, ""),
         )
@@ -163,10 +167,15 @@ def _refuse_endless(path: Path) -> None:
         raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'no regular file')}")
 
 
-def default_library(cwd: Path) -> FileLibrary:
-    """Return the library of a project folder, with the person's configuration and what ships with the package."""
+def default_library(cwd: Path, shared: Sequence[Path] = ()) -> FileLibrary:
+    """Return the library of a project folder, with the person's configuration and what ships with the package.
+
+    Args:
+        cwd: the project folder.
+        shared: folders of fragments that conda's configuration names (``plugins: llmenv_envs_path``).
+    """
     config_dir = platformdirs.user_config_path("llmenv", appauthor=False)
-    return FileLibrary(cwd.absolute(), config_dir, _packaged("envs"), _packaged("recipes"))
+    return FileLibrary(cwd.absolute(), config_dir, _packaged("envs"), _packaged("recipes"), shared)
 
 
 def _packaged(name: str) -> Path:

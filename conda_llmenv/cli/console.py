@@ -162,12 +162,31 @@ def _known(error: BaseException) -> LlmenvError | None:
         failure = LlmenvError(error.format_message().rstrip("."), hint=_usage_hint(error))
         failure.code, failure.exit_code = "usage", error.exit_code
         return failure
+    if isinstance(error, _conda_error()):
+        return _from_conda(error)
+    return _from_system(error) if isinstance(error, OSError) else None
+
+
+def _from_system(error: OSError) -> LlmenvError:
+    """Return a failure of the operating system with the file it is about."""
     if isinstance(error, BrokenPipeError):
         return _closed_pipe()
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return LlmenvError(f"{place}{error.strerror or error}", hint="check the path, its permissions and the disk")
-    return None
+    place = f"{error.filename}: " if error.filename else ""
+    return LlmenvError(f"{place}{error.strerror or error}", hint="check the path, its permissions and the disk")
+
+
+def _conda_error() -> tuple[type[BaseException], ...]:
+    """Return the root of conda's own exceptions where conda runs us; we never load it to find out."""
+    conda = sys.modules.get("conda")
+    return (conda.CondaError,) if conda is not None and hasattr(conda, "CondaError") else ()
+
+
+def _from_conda(error: BaseException) -> LlmenvError:
+    """Return a failure of conda's in its own words and with its own exit code."""
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    failure = LlmenvError(f"conda: {first}", details=others)
+    failure.code, failure.exit_code = "conda", int(getattr(error, "return_code", 1))
+    return failure
 
 
 def _closed_pipe() -> LlmenvError:

@@ -91,11 +91,16 @@ def script() -> NoReturn:
     os._exit(code)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 128+N ended by a signal."""
+def main(argv: Sequence[str] | None = None, *, program: str = "llmenv") -> int:
+    """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 128+N ended by a signal.
+
+    Args:
+        argv: the arguments; those of this process by default.
+        program: how a person calls it, for usage lines and hints.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        result = llmenv.main(args=arguments, prog_name="llmenv", standalone_mode=False, obj=arguments)
+        result = llmenv.main(args=arguments, prog_name=program, standalone_mode=False, obj=arguments)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as asked:

@@ -104,9 +104,9 @@ def complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str],
     """Return what completes the names of a kind (``tier``, ``recipe``) at the shell."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from conda_llmenv.library import default_library
+        from conda_llmenv.cli.wiring import library
 
-        names = (*default_library(Path.cwd()).names(kind), *(("auto",) if kind == "tier" else ()))
+        names = (*library().names(kind), *(("auto",) if kind == "tier" else ()))
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
     return complete

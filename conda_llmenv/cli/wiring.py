@@ -18,10 +18,12 @@ from conda_llmenv.config import CondaConfig, describe, load_config, resolve_chan
 from conda_llmenv.errors import FileFormatError, InputError, Interrupted, PrefixError
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
-from conda_llmenv.library import default_library
-from conda_llmenv.model import Channel, HostFacts
+from conda_llmenv.library import FileLibrary, default_library
+from conda_llmenv.model import Channel, HostFacts, Origin, Sourced
 from conda_llmenv.pipeline.tools import Caches, Tools
 from conda_llmenv.ports import Engine, PipInstaller, Transaction
+
+AUTO = "auto"
 
 LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
 """Seconds to wait for another process that works on the same prefix."""
@@ -29,11 +31,23 @@ LOCK_TIMEOUT = "LLMENV_LOCK_TIMEOUT"
 
 @contextlib.contextmanager
 def open_tools(
-    *, quiet: bool = False, as_json: bool = False, engine: str = "auto", installer: str = "auto"
+    *,
+    quiet: bool = False,
+    as_json: bool = False,
+    engine: str = "auto",
+    installer: str = "auto",
+    root: Path | None = None,
 ) -> Iterator[Tools]:
     """Open the tools of one command: its progress display and a scratch folder that is gone afterwards.
 
     A signal that asks the program to end is an exception meanwhile, so that programs it started end with it.
+
+    Args:
+        quiet: show no progress.
+        as_json: stdout belongs to one document.
+        engine: asked for on the command line; ``auto`` leaves it to the configuration.
+        installer: likewise.
+        root: the project folder; by default the current one.
     """
     config = user_config()
     with contextlib.ExitStack() as stack:
@@ -45,10 +59,10 @@ def open_tools(
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="llmenv-")))
 
         yield Tools(
-            library=default_library(Path.cwd()),
+            library=library(root),
             host=functools.cache(host_facts),
-            engine=functools.cache(lambda: _engine(engine, config)),
-            pip=functools.cache(lambda: _installer(installer)),
+            engine=functools.cache(lambda: _engine(engine if engine != AUTO else config.llmenv.engine, config)),
+            pip=functools.cache(lambda: _installer(installer if installer != AUTO else config.llmenv.installer)),
             begin=_Begin(config),
             run=process.run,
             stop=process.end_running,
@@ -58,6 +72,7 @@ def open_tools(
             reporter=reporter,
             environ={**_overrides(config), **os.environ},
             channel_priority=config.channel_priority,
+            default_tier=_default_tier(config),
             scratch=scratch,
             tables=functools.cache(_tables),
             indexes=functools.cache(_indexes),
@@ -93,6 +108,16 @@ def _signals_as_exceptions() -> Iterator[None]:
 def user_config() -> CondaConfig:
     """Return the person's conda configuration: files and ``CONDA_*`` variables."""
     return load_config(os.environ, Path.home())
+
+
+def library(root: Path | None = None) -> FileLibrary:
+    """Return the library of a project folder (by default the current one), shared folders included."""
+    return default_library(root or Path.cwd(), user_config().llmenv.envs_path)
+
+
+def _default_tier(config: CondaConfig) -> Sourced | None:
+    name = config.llmenv.default_tier
+    return Sourced(name, config.llmenv.origins.get("llmenv_default_tier", Origin(""))) if name else None
 
 
 def registry() -> Path:

@@ -14,6 +14,7 @@ from conda_llmenv.model.fragments import (
     Variable,
 )
 from conda_llmenv.model.host import Gpu, HostFacts, TierChoice, VirtualPackage
+from conda_llmenv.model.lock import AskedEnvironment, LockedEnvironment
 from conda_llmenv.model.pip import PipPackage, PipPlan, PipRequest, PipResult
 from conda_llmenv.model.provenance import Layer, Origin, Sourced
 from conda_llmenv.model.solve import Channel, InstallRequest, Record, Solution, SolveRequest
@@ -21,6 +22,7 @@ from conda_llmenv.model.state import EnvState, Owner, Phase
 from conda_llmenv.model.verdict import Change, Status, Verdict
 
 __all__ = [
+    "AskedEnvironment",
     "Change",
     "Channel",
     "EnvSpec",
@@ -32,6 +34,7 @@ __all__ = [
     "InstallRequest",
     "Kind",
     "Layer",
+    "LockedEnvironment",
     "MergedChannel",
     "MergedSpec",
     "MergedVariable",

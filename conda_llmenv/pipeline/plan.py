@@ -92,17 +92,21 @@ class Plan(Struct, frozen=True):
 
 
 def with_tier(request: ComposeRequest, tools: Tools) -> tuple[ComposeRequest, TierChoice | None]:
-    """Settle the tier: the one asked for, the one that fits this machine, or none.
+    """Settle the tier: the one asked for, the configured one, the one that fits this machine, or none.
 
     A recipe without ``--tier`` means ``auto``: a workload cannot be planned without knowing what it runs on.
     """
-    if request.tier == AUTO or (request.tier is None and request.recipe is not None):
+    default = tools.default_tier if request.tier is None else None
+    wanted = default.value if default is not None else request.tier
+    if wanted == AUTO or (wanted is None and request.recipe is not None):
         choice = choose_tier(tools.host(), read_tiers(tools.library), tables=tools.tables())
         return structs.replace(request, tier=choice.name), choice
-    if request.tier is None:
+    if wanted is None:
         return request, None
     facts = tools.host()
-    return request, TierChoice(request.tier, "asked for", assumed=not facts.gpus, gpu_count=len(facts.gpus))
+    reason = "asked for" if default is None else f"configured as llmenv_default_tier ({default.origin.where})"
+    choice = TierChoice(wanted, reason, assumed=not facts.gpus, gpu_count=len(facts.gpus))
+    return structs.replace(request, tier=wanted), choice
 
 
 def draft(request: PlanRequest, tools: Tools) -> Draft:

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from conda_llmenv.hardware import Tables
-from conda_llmenv.model import Channel, Notice
+from conda_llmenv.model import Channel, Notice, Sourced
 from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostReader, Library, PipInstaller, Reporter
 
 ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
@@ -64,6 +64,7 @@ class Tools(Struct, frozen=True):
         tables: the dated tables of drivers, cards and frameworks, with the person's own entries over them.
         indexes: the package indexes of the person's pip configuration.
         channel_priority: what the person's configuration says, where no fragment does; None for nothing.
+        default_tier: the tier that the configuration names for where nobody asks for one, with its place.
         warnings: what was noticed while the tools were put together.
     """
 
@@ -83,4 +84,5 @@ class Tools(Struct, frozen=True):
     tables: Callable[[], Tables]
     indexes: Callable[[], tuple[str, ...]]
     channel_priority: str | None = None
+    default_tier: Sourced | None = None
     warnings: tuple[Notice, ...] = ()

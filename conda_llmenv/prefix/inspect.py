@@ -30,10 +30,17 @@ class InstalledRecord(Struct, frozen=True):
 
 
 class Distribution(Struct, frozen=True):
-    """One Python distribution that pip, or a tool like it, installed."""
+    """One Python distribution that pip, or a tool like it, installed.
+
+    Attributes:
+        name, version: as its metadata has them.
+        source: where it came from if not from an index, as PEP 610 records it (``git+https://host/repo@commit``); may
+            carry credentials.
+    """
 
     name: str
     version: str
+    source: str = ""
 
 
 class Interpreter(Struct, frozen=True):
@@ -64,8 +71,21 @@ def distributions(prefix: Path) -> tuple[Distribution, ...]:
     found = {}
     for one in importlib.metadata.distributions(path=places):
         if (one.read_text("INSTALLER") or "").strip() in PIP_INSTALLERS:
-            found[one.metadata["Name"]] = Distribution(one.metadata["Name"], one.version)
+            source = _source(one.read_text("direct_url.json"))
+            found[one.metadata["Name"]] = Distribution(one.metadata["Name"], one.version, source)
     return tuple(found[name] for name in sorted(found))
+
+
+def _source(text: str | None) -> str:
+    """Return the address in a ``direct_url.json``, with the commit that was installed where it is a repository."""
+    try:
+        data = json.loads(text or "{}")
+        version_control = data.get("vcs_info", {})
+        if version_control:
+            return f"{version_control['vcs']}+{data['url']}@{version_control['commit_id']}"
+        return str(data.get("url", ""))
+    except (ValueError, KeyError, AttributeError):
+        return ""  # not what PEP 610 says: the name and version are all that is known
 
 
 def interpreter(prefix: Path, records: tuple[InstalledRecord, ...]) -> Interpreter | None:

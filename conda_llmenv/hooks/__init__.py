@@ -1,0 +1,1 @@
+"""What ``plugin.py`` hands to conda beyond the subcommand; each module is loaded when conda uses it."""

@@ -1,0 +1,38 @@
+"""``conda export --format llmenv-lock`` and ``--format llmenv``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conda_llmenv.errors import NotFoundError
+from conda_llmenv.hooks.errors import as_conda_errors
+from conda_llmenv.locks import environment_lock
+from conda_llmenv.prefix.locked import read_asked, read_locked
+
+
+def export_lock(environment: Any) -> str:
+    """Return the lockfile of an environment that conda, mamba or llmenv made.
+
+    Raises:
+        CondaValueError: its records are broken.
+    """
+    with as_conda_errors():
+        channels = environment.config.channels if environment.config else ()
+        return environment_lock.write(read_locked(Path(environment.prefix), [str(channel) for channel in channels]))
+
+
+def export_asked(environment: Any) -> str:
+    """Return what was asked for as an environment.yml: the specs as they were composed, not what was chosen.
+
+    Raises:
+        CondaValueError: llmenv has not made this environment, so nobody noted what was asked for.
+    """
+    with as_conda_errors():
+        asked = read_asked(Path(environment.prefix))
+        if asked is None:
+            raise NotFoundError(
+                f"llmenv did not make {environment.prefix}, so what was asked for is not known",
+                hint="`conda export --from-history` has what conda noted; `--format llmenv-lock` has every version",
+            )
+        return environment_lock.write_asked(asked)

@@ -1,0 +1,38 @@
+"""``conda env create -f environment.lock.yml``: our lockfile as conda's model of an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conda_llmenv.compose import merge, read_fragment
+from conda_llmenv.hooks.environment import to_conda
+from conda_llmenv.hooks.errors import as_conda_errors
+from conda_llmenv.library import default_library
+from conda_llmenv.locks.environment_lock import FILE_NAMES, FIRST_LINE
+
+
+def is_lock(filename: str | None) -> bool:
+    """Return whether a file is a lockfile of ours: by its name, or by its first line where it was renamed."""
+    if filename is None or not Path(filename).is_file():
+        return False
+    path = Path(filename)
+    if path.name in FILE_NAMES:
+        return True
+    with path.open("rb") as stream:
+        return stream.readline(len(FIRST_LINE) + 2).rstrip(b"\r\n") == FIRST_LINE.encode()
+
+
+def read_lock(filename: str) -> Any:
+    """Return conda's model of a lockfile; it stands on nothing else.
+
+    Raises:
+        CondaValueError: the file is not what it should be; the message starts with file and line.
+    """
+    with as_conda_errors():
+        path = Path(filename).absolute()
+        library = default_library(path.parent)
+        spec = merge((read_fragment(library.file(path), library.read, library.exists),))
+        return to_conda(
+            spec, {variable.name: variable.value for variable in spec.variables if variable.value is not None}
+        )

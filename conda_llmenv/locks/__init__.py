@@ -1,0 +1,1 @@
+"""Lockfile formats, one module each: pure text from and to the model."""
