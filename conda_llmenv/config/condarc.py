@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conda_llmenv.config.merging import Item, Setting
-from conda_llmenv.config.settings import CondaConfig
+from msgspec.structs import replace
+
+from conda_llmenv.config.merging import Item, Setting, deciding
+from conda_llmenv.config.settings import PLUGIN, CondaConfig, LlmenvSettings
 from conda_llmenv.config.sources import Places, find_files, read_environ, read_file
 from conda_llmenv.config.values import TYPES, Expander
-from conda_llmenv.model import Notice
+from conda_llmenv.errors import FileFormatError
+from conda_llmenv.model import Notice, Origin
 
 ALIASES = {
     "channel": "channels",
@@ -21,6 +25,10 @@ ALIASES = {
     "client_cert": "client_ssl_cert",
     "client_cert_key": "client_ssl_cert_key",
     "virtual_packages": "override_virtual_packages",
+    "add_binstar_token": "add_anaconda_token",
+    "cooldown": "exclude_newer",
+    "cooldown_exclude": "exclude_newer_package",
+    "disallow": "disallowed_packages",
 }
 """conda's other names for settings."""
 
@@ -31,10 +39,33 @@ LISTS = {
     "denylist_channels": ",",
     "envs_dirs": os.pathsep,
     "pkgs_dirs": ",",
+    "migrated_channel_aliases": ",",
+    f"{PLUGIN}llmenv_envs_path": os.pathsep,
 }
 """Settings that are lists, with what separates their items in an environment variable."""
 
-_Settings = dict[str, list[Setting]]
+ONLY_CONDA = (
+    "client_ssl_cert",
+    "channel_settings",
+    "exclude_newer",
+    "exclude_newer_package",
+    "pinned_packages",
+    "disallowed_packages",
+    "signing_metadata_url_base",
+)
+"""Settings that change what may be installed, or who may ask for it, and that only conda itself knows how to honour."""
+
+OWN = tuple(key.removeprefix(PLUGIN) for key in TYPES if key.startswith(PLUGIN))
+"""Our own settings, by the names conda knows them under."""
+
+
+@dataclass
+class Gathered:
+    """What all sources say: the settings by conda's main names, the least important source first."""
+
+    merged: dict[str, list[Setting]] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 def load_config(
@@ -66,51 +97,100 @@ def load_config(
         prefix=target or _folder(environ, "CONDA_PREFIX"),
         condarc=_folder(environ, "CONDARC"),
     )
-    merged: _Settings = {}
-    notices, files = [], []
-    for path in find_files(places):
-        if os.access(path, os.R_OK):
-            _collect(merged, read_file(path, _display(path, home)))
-            files.append(path)
-        else:
-            notices.append(Notice("condarc-unreadable", f"{path} may not be read and is left out"))
-    _collect(merged, {key: _from_environ(key, value) for key, value in read_environ(environ).items()})
-    return _config(merged, environ, home, root, files=tuple(files), notices=tuple(notices))
+    found = gather(find_files(places), environ, home)
+    return requests_bundle(_config(found, Expander(environ, home), home, root), environ)
 
 
-def _config(
-    merged: _Settings,
-    environ: Mapping[str, str],
-    home: Path,
-    root: Path | None,
-    *,
-    files: tuple[Path, ...],
-    notices: tuple[Notice, ...],
-) -> CondaConfig:
-    expand = Expander(environ, home)
-    values: dict[str, Any] = {}
-    for key, settings in merged.items():
-        if key in TYPES:
-            value = TYPES[key](key, settings, expand)
-            if value is not None:
-                values[key] = value
+def gather(files: Iterable[Path], environ: Mapping[str, str], home: Path, *, tolerant: bool = False) -> Gathered:
+    """Read the files and the environment, which is more important than any file.
+
+    Args:
+        files: least important first.
+        environ: the environment.
+        home: the home folder, to show paths.
+        tolerant: leave out a file that is not what it should be.
+
+    Raises:
+        FileFormatError: a file is not what it should be.
+    """
+    found = Gathered()
+    for path in files:
+        if not os.access(path, os.R_OK):
+            found.notices += (Notice("condarc-unreadable", f"{path} may not be read and is left out"),)
+            continue
+        try:
+            _collect(found.merged, read_file(path, _display(path, home)))
+        except FileFormatError:
+            if not tolerant:
+                raise
+        found.files += (path,)
+    _collect(found.merged, {key: _from_environ(key, value) for key, value in read_environ(environ).items()})
+    return found
+
+
+def canonical(key: str) -> str:
+    """Return conda's main name for a setting."""
+    return ALIASES.get(key, key)
+
+
+def set_where(merged: Mapping[str, list[Setting]]) -> dict[str, Origin]:
+    """Return where each known setting was set last, or finally."""
+    return {key: deciding(settings).origin for key, settings in merged.items() if key in TYPES or key in ONLY_CONDA}
+
+
+def llmenv_settings(values: Mapping[str, Any], origins: Mapping[str, Origin]) -> LlmenvSettings:
+    """Return our own settings from typed values and places, both by the full names (``plugins.llmenv_engine``)."""
+    given = {key.removeprefix(f"{PLUGIN}llmenv_"): value for key, value in values.items() if key.startswith(PLUGIN)}
+    places = {key.removeprefix(PLUGIN): origin for key, origin in origins.items() if key.startswith(PLUGIN)}
+    return LlmenvSettings(**given, origins=places)
+
+
+def requests_bundle(config: CondaConfig, environ: Mapping[str, str]) -> CondaConfig:
+    """Return the configuration with the bundle of authorities that ``requests``, and so conda, takes from variables."""
+    name = next((name for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)), None)
+    if name is None or config.ssl_verify is not True:
+        return config
+    if not Path(environ[name]).exists():
+        notice = Notice("ca-bundle", f"{name} names {environ[name]}, which is not there and is left out")
+        return replace(config, notices=(*config.notices, notice))
+    return replace(config, ssl_verify=environ[name], sources={**config.sources, "ssl_verify": Origin(name)})
+
+
+def _config(found: Gathered, expand: Expander, home: Path, root: Path | None) -> CondaConfig:
+    typed = {key: TYPES[key](key, settings, expand) for key, settings in found.merged.items() if key in TYPES}
+    given = {key: value for key, value in typed.items() if value is not None}
+    values = {key: value for key, value in given.items() if not key.startswith(PLUGIN)}
     values["envs_dirs"] = _envs_dirs(values.get("envs_dirs", ()), home, root)
     values["pkgs_dirs"] = values.get("pkgs_dirs") or _pkgs_dirs(home, root)
-    sources = {key: settings[-1].origin for key, settings in merged.items() if key in TYPES}
-    return CondaConfig(**values, root_prefix=root, files=files, sources=sources, notices=notices)
+    origins = set_where(found.merged)
+    return CondaConfig(
+        **values,
+        root_prefix=root,
+        conda_settings={key: origins[key] for key in ONLY_CONDA if _is_set(found.merged.get(key, ()))},
+        llmenv=llmenv_settings(given, origins),
+        files=found.files,
+        sources=origins,
+        notices=found.notices,
+    )
 
 
-def _collect(merged: _Settings, settings: Mapping[str, Setting]) -> None:
+def _is_set(settings: Iterable[Setting]) -> bool:
+    """Return whether any source gives more than nothing."""
+    values = (setting.value for setting in settings)
+    return any(value.value not in {None, "", "false"} if isinstance(value, Item) else bool(value) for value in values)
+
+
+def _collect(merged: dict[str, list[Setting]], settings: Mapping[str, Setting]) -> None:
     """Add one source; where it has a setting under two names, conda's main name counts."""
     for key, setting in settings.items():
-        name = ALIASES.get(key, key)
+        name = canonical(key)
         if name == key or name not in settings:
             merged.setdefault(name, []).append(setting)
 
 
 def _from_environ(key: str, setting: Setting) -> Setting:
     """Return a variable's text as the list it stands for, where the key is one."""
-    name = ALIASES.get(key, key)
+    name = canonical(key)
     if name not in LISTS or not isinstance(setting.value, Item) or setting.value.value is None:
         return setting
     parts = (part.strip() for part in setting.value.value.split(LISTS[name]))
@@ -121,7 +201,8 @@ def _envs_dirs(configured: tuple[Path, ...], home: Path, root: Path | None) -> t
     """Return the folders of named environments; conda's fixed ones follow those that are configured."""
     fixed = [home / ".conda" / "envs"]
     if root is not None:
-        fixed.insert(0 if os.access(root, os.W_OK) else 1, root / "envs")
+        writable = os.access(root / "conda-meta" / "history", os.W_OK)  # conda's own test of its installation
+        fixed.insert(0 if writable else 1, root / "envs")
     return tuple(dict.fromkeys((*configured, *fixed)))
 
 

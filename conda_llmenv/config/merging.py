@@ -24,7 +24,7 @@ class Item:
     flag: str = field(default="", compare=False)
 
 
-Value = Item | tuple[Item, ...] | Mapping[str, "Value"]
+Value = Item | tuple["Value", ...] | Mapping[str, "Value"]
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,16 @@ def merge_single(settings: Sequence[Setting]) -> Item | None:
 
 def merge_list(settings: Sequence[Setting]) -> tuple[Item, ...]:
     """Return the items of all sources, those of the most important source first, each once."""
-    lists = [setting.value for setting in _until_final(settings) if isinstance(setting.value, tuple)]
+    lists = [_items(setting.value) for setting in _until_final(settings)]
     top = _flagged(lists, "top")
     bottom = _flagged(reversed(lists), "bottom")
     ordered = _unique(chain(top, chain.from_iterable(reversed(lists))))
     return tuple(reversed(_unique(chain(reversed(bottom), reversed(ordered)))))
+
+
+def deciding(settings: Sequence[Setting]) -> Setting:
+    """Return the setting that decides: the first final one, else the last."""
+    return _until_final(settings)[-1]
 
 
 def merge_map(settings: Sequence[Setting]) -> dict[str, Value]:
@@ -66,8 +71,8 @@ def merge_map(settings: Sequence[Setting]) -> dict[str, Value]:
 
 def _merge_nested(before: Value | None, value: Value) -> Value:
     if isinstance(before, tuple) and isinstance(value, tuple):
-        origin = value[0].origin if value else Origin("")
-        return merge_list([Setting(before, origin), Setting(value, origin)])
+        nowhere = Origin("")
+        return merge_list([Setting(before, nowhere), Setting(value, nowhere)])
     return value
 
 
@@ -76,6 +81,10 @@ def _until_final(settings: Sequence[Setting]) -> Sequence[Setting]:
         if setting.flag == "final":
             return settings[: index + 1]
     return settings
+
+
+def _items(value: Value) -> tuple[Item, ...]:
+    return tuple(item for item in value if isinstance(item, Item)) if isinstance(value, tuple) else ()
 
 
 def _flagged(lists: Iterable[tuple[Item, ...]], flag: str) -> list[Item]:

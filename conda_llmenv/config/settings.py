@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import Notice, Origin, Sourced
@@ -16,6 +16,31 @@ DEFAULT_CHANNELS = ("https://repo.anaconda.com/pkgs/main", "https://repo.anacond
 """conda's own meaning of ``defaults`` on Linux and macOS."""
 
 BUILT_IN = Origin("conda's own default")
+
+PLUGIN = "plugins."
+"""What our own settings stand below in a file, and before their names in ``sources``."""
+
+
+class LlmenvSettings(Struct, frozen=True):
+    """Our own settings: ``plugins:`` in .condarc, or ``CONDA_PLUGINS_*``.
+
+    Attributes:
+        engine: ``llmenv_engine``: ``auto`` or an engine's name.
+        installer: ``llmenv_installer``: ``auto``, ``uv`` or ``pip``.
+        envs_path: ``llmenv_envs_path``: folders with fragments and ``tiers/``; ``recipes/`` stands beside each.
+        default_tier: ``llmenv_default_tier``: the tier where nobody names one; empty for none.
+        origins: where each setting that is not at its default was set, by its full name (``llmenv_engine``).
+    """
+
+    engine: str = "auto"
+    installer: str = "auto"
+    envs_path: tuple[Path, ...] = ()
+    default_tier: str = ""
+    origins: Mapping[str, Origin] = {}
+
+
+def _custom_channels() -> dict[str, Sourced]:
+    return {"pkgs/pro": Sourced("https://repo.anaconda.com", BUILT_IN)}
 
 
 class CondaConfig(Struct, frozen=True):
@@ -27,16 +52,21 @@ class CondaConfig(Struct, frozen=True):
         channel_alias: what a bare channel name is appended to.
         custom_channels: first part of a channel name → the address it is appended to.
         custom_multichannels: a name that stands for several channels.
+        migrated_channel_aliases: addresses that stand for the alias of today.
+        migrated_custom_channels: a channel name → an address below which it once was.
         allowlist_channels, denylist_channels: channels an administrator allows (if any are named) or forbids.
         channel_priority: ``strict``, ``flexible``, ``disabled``, or None where it is not configured.
         ssl_verify: True, False, ``truststore``, or the path of a certificate bundle.
         proxy_servers: scheme, or scheme and host → proxy URL, which may hold credentials.
         client_ssl_cert, client_ssl_cert_key: paths of a client certificate and its key.
         remote_connect_timeout_secs, remote_read_timeout_secs: seconds.
-        override_virtual_packages: virtual package → version to assume.
+        override_virtual_packages: virtual package, without its underscores → version to assume.
         envs_dirs: folders of named environments, in search order; conda's default ones last.
         pkgs_dirs: package caches in order of preference.
         root_prefix: the conda installation, None without one.
+        add_anaconda_token: whether tokens of `anaconda login` are used.
+        conda_settings: settings that are configured and that only conda knows how to honour → where.
+        llmenv: our own settings.
         files: the configuration files that were read, least important first.
         sources: where each setting that is not at its default was last set.
         notices: files that could not be read.
@@ -45,8 +75,10 @@ class CondaConfig(Struct, frozen=True):
     channels: tuple[Sourced, ...] = ()
     default_channels: tuple[Sourced, ...] = tuple(Sourced(url, BUILT_IN) for url in DEFAULT_CHANNELS)
     channel_alias: Sourced = Sourced(DEFAULT_ALIAS, BUILT_IN)
-    custom_channels: Mapping[str, Sourced] = {}
+    custom_channels: Mapping[str, Sourced] = field(default_factory=_custom_channels)
     custom_multichannels: Mapping[str, tuple[Sourced, ...]] = {}
+    migrated_channel_aliases: tuple[Sourced, ...] = ()
+    migrated_custom_channels: Mapping[str, Sourced] = {}
     allowlist_channels: tuple[Sourced, ...] = ()
     denylist_channels: tuple[Sourced, ...] = ()
     channel_priority: str | None = None
@@ -63,6 +95,9 @@ class CondaConfig(Struct, frozen=True):
     envs_dirs: tuple[Path, ...] = ()
     pkgs_dirs: tuple[Path, ...] = ()
     root_prefix: Path | None = None
+    add_anaconda_token: bool = True
+    conda_settings: Mapping[str, Origin] = {}
+    llmenv: LlmenvSettings = LlmenvSettings()
     files: tuple[Path, ...] = ()
     sources: Mapping[str, Origin] = {}
     notices: tuple[Notice, ...] = ()
@@ -70,8 +105,7 @@ class CondaConfig(Struct, frozen=True):
     @property
     def conda_only(self) -> tuple[str, ...]:
         """Return what is configured and only conda itself can honour, each with its place; empty for nothing."""
-        keys = [key for key in ("client_ssl_cert",) if getattr(self, key)]
-        return tuple(f"{key} ({self.sources[key].where})" if key in self.sources else key for key in keys)
+        return tuple(f"{key} ({origin.where})" for key, origin in self.conda_settings.items())
 
     def package_cache(self) -> Path:
         """Return the first package cache that can be written, or made.

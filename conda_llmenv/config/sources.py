@@ -14,6 +14,7 @@ from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.compose.yamltree import Mapping as MappingNode
 from conda_llmenv.compose.yamltree import Node, Scalar, parse_tree
 from conda_llmenv.config.merging import Item, Setting, Value
+from conda_llmenv.config.settings import PLUGIN
 from conda_llmenv.model import Origin
 
 SEARCH_PATH = (
@@ -42,6 +43,9 @@ SEARCH_PATH = (
     "{condarc}",
 )
 """conda's search path (conda/base/constants.py), least important first."""
+
+PLUGINS = "plugins"
+"""The mapping of a file that holds the settings of plugins; in a variable, what stands before their names."""
 
 _NAMES = (".condarc", "condarc")
 _SUFFIXES = (".yml", ".yaml")
@@ -89,7 +93,16 @@ def read_file(path: Path, display: str) -> dict[str, Setting]:
         problems.raise_if_any()
         raise
     lines = text.split("\n")
-    return {key: _setting(display, name, node, lines) for key, (name, node) in tree.items.items()}
+    return {key: _setting(display, name, node, lines) for key, (name, node) in _entries(tree)}
+
+
+def _entries(tree: MappingNode) -> Iterator[tuple[str, tuple[Scalar, Node]]]:
+    """Yield the settings of a file; those of plugins by the names they have in ``sources``."""
+    for key, (name, node) in tree.items.items():
+        if key == PLUGINS and isinstance(node, MappingNode):
+            yield from ((f"{PLUGIN}{inner}", entry) for inner, entry in node.items.items())
+        else:
+            yield key, (name, node)
 
 
 def read_environ(environ: Mapping[str, str]) -> dict[str, Setting]:
@@ -100,7 +113,10 @@ def read_environ(environ: Mapping[str, str]) -> dict[str, Setting]:
             origin = Origin(name)
             value, important, _ = text.partition("!important")
             flag = "final" if important else ""
-            settings[name[len("CONDA_") :].lower()] = Setting(Item(value.strip(), origin), origin, flag)
+            key = name[len("CONDA_") :].lower()
+            if key.startswith(f"{PLUGINS}_"):
+                key = f"{PLUGIN}{key[len(PLUGINS) + 1 :]}"
+            settings[key] = Setting(Item(value.strip(), origin), origin, flag)
     return settings
 
 
@@ -135,8 +151,7 @@ def _value(display: str, node: Node, lines: list[str]) -> Value:
         return Item(value, Origin(display, node.line), _flag(lines, node.line))
     if isinstance(node, MappingNode):
         return {key: _value(display, child, lines) for key, (_, child) in node.items.items()}
-    items = (_value(display, child, lines) for child in node.items)
-    return tuple(item for item in items if isinstance(item, Item))
+    return tuple(_value(display, child, lines) for child in node.items)
 
 
 def _flag(lines: list[str], line: int) -> str:

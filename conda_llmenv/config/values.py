@@ -16,6 +16,12 @@ from conda_llmenv.redact import mask
 PRIORITIES = {"true": "flexible", "false": "disabled"}
 """conda's older spellings of ``channel_priority``."""
 
+CHOICES = {
+    "plugins.llmenv_engine": ("auto", "rattler", "conda", "libmamba"),
+    "plugins.llmenv_installer": ("auto", "uv", "pip"),
+}
+"""Our own settings that are a word out of some."""
+
 _TRUE = ("true", "yes", "on", "y", "1")
 _FALSE = ("false", "no", "off", "n", "0", "none", "")
 _VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)\})")
@@ -56,6 +62,8 @@ def _list(key: str, settings: list[Setting], expand: Expander) -> tuple[Sourced,
     for setting in present:
         if not isinstance(setting.value, tuple):
             _wrong(setting.origin, key, "takes a list", hint=f"write `{key}: [first, second]`")
+        if not all(isinstance(item, Item) for item in setting.value):
+            _wrong(setting.origin, key, "takes a list of single values")
     return tuple(_sourced(item, expand) for item in merge_list(present) if item.value)
 
 
@@ -89,8 +97,12 @@ def _multichannels(key: str, settings: list[Setting], expand: Expander) -> dict[
             continue
         if not isinstance(value, tuple):
             _wrong(settings[-1].origin, f"{key}: {name}", "takes a list of channels")
-        found[name] = tuple(_sourced(item, expand) for item in value if item.value)
+        found[name] = tuple(_sourced(item, expand) for item in value if isinstance(item, Item) and item.value)
     return found
+
+
+def _versions(key: str, settings: list[Setting], expand: Expander) -> dict[str, str]:
+    return {name.removeprefix("__"): text for name, text in _text_map(key, settings, expand).items()}
 
 
 def _text_map(key: str, settings: list[Setting], expand: Expander) -> dict[str, str]:
@@ -123,6 +135,21 @@ def _priority(key: str, settings: list[Setting], expand: Expander) -> str | None
     if word not in ("strict", "flexible", "disabled"):
         _wrong(item.origin, key, f"{item.value!r} is no channel priority", hint="use strict, flexible or disabled")
     return word
+
+
+def _choice(key: str, settings: list[Setting], expand: Expander) -> str | None:  # noqa: ARG001 - one signature for all
+    item = _single(key, settings)
+    if item is None or not item.value:
+        return None
+    word = item.value.strip().lower()
+    if word not in CHOICES[key]:
+        _wrong(item.origin, key, f"{item.value!r} is none of its values", hint=f"use one of {', '.join(CHOICES[key])}")
+    return word
+
+
+def _word(key: str, settings: list[Setting], expand: Expander) -> str | None:
+    item = _single(key, settings)
+    return expand.text(item.value).strip() if item is not None and item.value else None
 
 
 def _flag(key: str, settings: list[Setting], expand: Expander) -> bool | None:
@@ -187,7 +214,10 @@ TYPES: Mapping[str, Callable[[str, list[Setting], Expander], Any]] = {
     "custom_channels": _channel_map,
     "custom_multichannels": _multichannels,
     "proxy_servers": _text_map,
-    "override_virtual_packages": _text_map,
+    "override_virtual_packages": _versions,
+    "migrated_channel_aliases": _list,
+    "migrated_custom_channels": _channel_map,
+    "add_anaconda_token": _flag,
     "channel_alias": _alias,
     "channel_priority": _priority,
     "offline": _flag,
@@ -198,5 +228,9 @@ TYPES: Mapping[str, Callable[[str, list[Setting], Expander], Any]] = {
     "remote_connect_timeout_secs": _seconds,
     "remote_read_timeout_secs": _seconds,
     "remote_max_retries": _count,
+    "plugins.llmenv_engine": _choice,
+    "plugins.llmenv_installer": _choice,
+    "plugins.llmenv_envs_path": _paths,
+    "plugins.llmenv_default_tier": _word,
 }
 """Every setting that is read, with what gives it its type."""

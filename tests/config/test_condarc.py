@@ -28,6 +28,7 @@ class Machine:
         self.environ: dict[str, str] = {}
         for folder in (self.home, self.system / "etc/conda", self.root / "conda-meta", self.active):
             folder.mkdir(parents=True)
+        (self.root / "conda-meta" / "history").touch()
 
     def write(self, path: Path, text: str) -> Path:
         """Write a configuration file."""
