@@ -58,7 +58,7 @@ def _build_aside(kept: Path, *, python: bool) -> None:
         if python:
             _write_python(Path(folder), made / MAIN)
         for channel in (made / MAIN, made / OTHER):
-            _index(channel)
+            index(channel)
         made.rename(kept)
 
 
@@ -82,7 +82,7 @@ def _write_python(work: Path, channel: Path) -> None:
             write_package(package.result(), work / wheel.name, channel)
 
 
-def _index(channel: Path) -> None:
+def index(channel: Path) -> None:
     """Write repodata without the time of indexing, so that the same packages give the same bytes."""
     for folder in ("noarch", interpreter.subdir()):
         (channel / folder).mkdir(exist_ok=True)

@@ -1,0 +1,1 @@
+"""The conda recipe, built for real through a local channel."""
