@@ -16,7 +16,7 @@ for _number in (signal.SIGHUP, signal.SIGTERM):
 
 pytest_plugins = ["tests.channel.fixtures", "tests.index.fixtures", "tests.program"]
 
-ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content")
+ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content", "conformance")
 """Folders whose outcome depends on the version of py-rattler; the oldest supported one runs these."""
 
 RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from conda_llmenv.compose.catalog import read_recipes, read_tier, read_tiers
 from conda_llmenv.compose.explain import Explanation, explain, to_json
+from conda_llmenv.compose.kinds import kind_of
 from conda_llmenv.compose.merge import merge
 from conda_llmenv.compose.reader import read_fragment
 from conda_llmenv.compose.render import render_yaml
-from conda_llmenv.compose.stack import ComposeRequest, stack
+from conda_llmenv.compose.stack import ComposeRequest, names_workload, stack
 from conda_llmenv.model import EnvSpec
 from conda_llmenv.ports import Library
 
@@ -16,7 +17,9 @@ __all__ = [
     "Explanation",
     "compose",
     "explain",
+    "kind_of",
     "merge",
+    "names_workload",
     "read_fragment",
     "read_recipes",
     "read_tier",

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from conda_llmenv.compose.channels import TYPED
+from conda_llmenv.compose.kinds import kind_of
 from conda_llmenv.compose.matchspec import parse_spec
 from conda_llmenv.compose.pip_lines import Line, parse_line
 from conda_llmenv.compose.problems import Unreadable
@@ -34,7 +35,7 @@ class ComposeRequest(Struct, frozen=True):
 
     Attributes:
         tier, recipe: names, or None.
-        files: paths (or names of fragments) given with ``-f``, in order.
+        files: paths (or names of fragments) given with ``-f``, in order; a recipe among them is stacked as one.
         specs: conda specs typed on the command line.
         pip: pip requirements typed on the command line.
         channels: channels typed on the command line, highest priority first.
@@ -64,11 +65,15 @@ def stack(request: ComposeRequest, library: Library) -> tuple[Fragment, ...]:
     layers.add(library.fragment(BASE), Layer.BASE)
     if request.recipe is not None:
         layers.add(named(request.recipe, Kind.RECIPE, library), Layer.RECIPE, request.recipe)
+    given = [_given(path, library) for path in request.files]
+    for source in given:
+        if source.kind is Kind.RECIPE:
+            layers.add(source, Layer.RECIPE, source.name)
     if request.tier is not None:
         layers.add(named(request.tier, Kind.TIER, library), Layer.TIER, request.tier)
     layers.add(library.project(), Layer.PROJECT)
-    for path in request.files:
-        layers.add(_given(path, library), Layer.COMMAND_LINE)
+    for source in given:
+        layers.add(source, Layer.COMMAND_LINE)
     layers.raise_if_any()
     found = (
         layers.found if not request.override_channels else [_without_channels(fragment) for fragment in layers.found]
@@ -105,21 +110,31 @@ def _tier(name: str, library: Library) -> Source:
     return source
 
 
+def names_workload(request: ComposeRequest, library: Library) -> bool:
+    """Return whether a recipe takes part, by its name or as a file.
+
+    Raises:
+        NotFoundError: a file is not there.
+    """
+    return request.recipe is not None or any(_given(path, library).kind is Kind.RECIPE for path in request.files)
+
+
 def _given(path: Path, library: Library) -> Source:
-    """Return what ``-f`` names: a file, or a fragment by its name where there is no such file.
+    """Return what ``-f`` names: a file of any kind, or a fragment by its name where there is no such file.
 
     Raises:
         NotFoundError: it is neither; close names are in the hint.
     """
     try:
-        return library.file(path)
+        source = library.file(path)
     except NotFoundError as error:
-        source = library.fragment(str(path))
-        if source is not None:
-            return source
+        named_so = library.fragment(str(path))
+        if named_so is not None:
+            return named_so
         if isinstance(error.__cause__, FileNotFoundError):
             error.hint = did_you_mean(str(path), library.names("fragment")) or error.hint
         raise
+    return replace(source, kind=kind_of(source))
 
 
 @dataclass

@@ -6,14 +6,16 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from conda_llmenv.cli.wiring import library, open_tools, user_config
-from conda_llmenv.compose import ComposeRequest, read_fragment
+from msgspec.structs import replace
+
+from conda_llmenv.cli.wiring import library, open_tools
+from conda_llmenv.compose import ComposeRequest, kind_of, read_fragment
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.hooks.environment import assume, to_conda
 from conda_llmenv.hooks.errors import as_conda_errors
 from conda_llmenv.model import Fragment, Notice
 from conda_llmenv.pipeline.create import ALWAYS_SET
-from conda_llmenv.pipeline.plan import AUTO, PlanRequest, draft
+from conda_llmenv.pipeline.plan import PlanRequest, draft
 
 FORMAT = "llmenv"
 PROJECT_FILES = ("llmenv.yml", "llmenv.yaml")
@@ -29,11 +31,11 @@ def is_ours(filename: str | None) -> bool:
     own reader cannot read, because it lists no dependencies itself (a recipe). A fragment with dependencies is a valid
     environment.yml and stays conda's; a person is told what conda then leaves out.
     """
-    if filename is None:
+    if filename is None or not Path(filename).is_file():
         return False
     path = Path(filename)
     if _asked_for() or path.name in PROJECT_FILES:
-        return path.is_file()
+        return True
     try:
         fragment = _read(path)
     except LlmenvError:
@@ -67,15 +69,14 @@ def project_of(path: Path) -> Path:
 
 
 def _request(path: Path) -> ComposeRequest:
-    """Return what to stack: a workload needs a tier, everything else gets the one that is configured, if any."""
-    tier = AUTO if _read(path).fragments and not user_config().llmenv.default_tier else None
-    files = () if path.name in PROJECT_FILES else (path.absolute(),)
-    return ComposeRequest(tier=tier, files=files)
+    """Return what to stack on the base: the file, unless it is the project's own, which is there anyway."""
+    return ComposeRequest(files=() if path.name in PROJECT_FILES else (path.absolute(),))
 
 
 def _read(path: Path) -> Fragment:
     found = library(project_of(path))
-    return read_fragment(found.file(path.absolute()), found.read, found.exists)
+    source = found.file(path.absolute())
+    return read_fragment(replace(source, kind=kind_of(source)), found.read, found.exists)
 
 
 def _asked_for() -> bool:

@@ -6,7 +6,7 @@ import datetime as dt
 
 from msgspec import Struct, structs
 
-from conda_llmenv.compose import ComposeRequest, compose, read_tiers
+from conda_llmenv.compose import ComposeRequest, compose, names_workload, read_tiers
 from conda_llmenv.errors import ChannelUnavailable, InputError, LlmenvError, PlanRefused, Unsatisfiable
 from conda_llmenv.hardware import (
     EDITS,
@@ -98,7 +98,7 @@ def with_tier(request: ComposeRequest, tools: Tools) -> tuple[ComposeRequest, Ti
     """
     default = tools.default_tier if request.tier is None else None
     wanted = default.value if default is not None else request.tier
-    if wanted == AUTO or (wanted is None and request.recipe is not None):
+    if wanted == AUTO or (wanted is None and names_workload(request, tools.library)):
         choice = choose_tier(tools.host(), read_tiers(tools.library), tables=tools.tables())
         return structs.replace(request, tier=choice.name), choice
     if wanted is None:
