@@ -13,6 +13,9 @@ from conda_llmenv.pipeline.imports import ImportOutcome
 from conda_llmenv.pipeline.plan import Plan
 from conda_llmenv.redact import strip
 
+DEFAULT_ENGINE = "rattler, first usable"
+"""How the choice of the embedded engine starts where nothing spoke against it; that goes without saying."""
+
 
 def say_plan(plan: Plan) -> None:
     """Print tier, channels, solve and checks of a plan, one fact a line."""
@@ -24,6 +27,8 @@ def say_plan(plan: Plan) -> None:
     names = " > ".join(channel.name for channel in draft.channels)
     console.fact("channels", f"{names}   ({draft.solve.channel_priority} priority)")
     console.fact("solve", f"{len(solution.records)} packages, {solution.engine}, {solution.seconds:.1f} s{_size(plan)}")
+    if not plan.engine_reason.startswith(DEFAULT_ENGINE):
+        console.fact("engine", plan.engine_reason)
     console.fact("chosen", _chosen(plan))
     if plan.pip is not None:
         console.fact("pip", pip_line(plan.pip))
@@ -88,6 +93,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "channel_priority": draft.solve.channel_priority,
         "specs": list(draft.solve.specs),
         "engine": plan.solution.engine,
+        "engine_reason": plan.engine_reason,
         "solve_seconds": round(plan.solution.seconds, 3),
         "packages": [_record_json(record) for record in plan.solution.records],
         "pip": None if plan.pip is None else _pip_json(plan.pip),

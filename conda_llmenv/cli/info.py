@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from conda_llmenv import __version__
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
+from conda_llmenv.errors import InputError
+
+if TYPE_CHECKING:
+    from conda_llmenv.config import CondaConfig
 
 
 @click.command()
@@ -56,7 +60,7 @@ def _program(*, as_json: bool) -> None:
 
     config, facts = user_config(), host_facts()
     engines = {name: state.reason for name, state in availability().items()}
-    pip = installers()
+    pip, auto = installers(), _chosen_engine(config)
     if as_json:
         console.payload(
             "info",
@@ -64,6 +68,7 @@ def _program(*, as_json: bool) -> None:
                 "version": __version__,
                 "python": sys.version.split()[0],
                 "engines": engines,
+                "engine": auto,
                 "installers": pip,
                 "envs_dirs": [str(folder) for folder in config.envs_dirs],
                 "package_cache": str(caches(config).packages),
@@ -75,12 +80,23 @@ def _program(*, as_json: bool) -> None:
     console.fact("llmenv", f"{__version__}, Python {sys.version.split()[0]}, py-rattler {_version('py-rattler')}")
     for engine, state in engines.items():
         console.fact("engine", f"{engine}: {state}")
+    console.fact("chosen", auto)
     for installer, state in pip.items():
         console.fact("installer", f"{installer}: {state}")
     console.fact("envs", ", ".join(str(folder) for folder in config.envs_dirs))
     console.fact("cache", str(caches(config).packages))
     console.fact("config", ", ".join(str(path) for path in config.files) or "no .condarc")
     say_host(facts)
+
+
+def _chosen_engine(config: CondaConfig) -> str:
+    """Return which engine ``auto`` means and why, or why there is none."""
+    from conda_llmenv.cli.wiring import AUTO, engine_choice
+
+    try:
+        return engine_choice(AUTO, config).reason
+    except InputError as error:
+        return f"none: {error.message}"
 
 
 def _version(distribution: str) -> str:

@@ -14,14 +14,15 @@ import platformdirs
 
 from conda_llmenv import process
 from conda_llmenv.cli.progress import display
-from conda_llmenv.config import CondaConfig, describe, load_config, resolve_channels
+from conda_llmenv.config import CondaConfig, active_config, describe, resolve_channels
+from conda_llmenv.engines.registry import Choice
 from conda_llmenv.errors import FileFormatError, InputError, Interrupted, PrefixError
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import FileLibrary, default_library
 from conda_llmenv.model import Channel, HostFacts, Origin, Sourced
 from conda_llmenv.pipeline.tools import Caches, Tools
-from conda_llmenv.ports import Engine, PipInstaller, Transaction
+from conda_llmenv.ports import PipInstaller, Transaction
 
 AUTO = "auto"
 
@@ -50,6 +51,7 @@ def open_tools(
         root: the project folder; by default the current one.
     """
     config = user_config()
+    choice = functools.cache(functools.partial(engine_choice, engine, config))
     with contextlib.ExitStack() as stack:
         stack.enter_context(_signals_as_exceptions())
         reporter = stack.enter_context(display(quiet=quiet, as_json=as_json))
@@ -61,7 +63,8 @@ def open_tools(
         yield Tools(
             library=library(root),
             host=functools.cache(host_facts),
-            engine=functools.cache(lambda: _engine(engine if engine != AUTO else config.llmenv.engine, config)),
+            engine=lambda: choice().engine,
+            engine_reason=lambda: choice().reason,
             pip=functools.cache(lambda: _installer(installer if installer != AUTO else config.llmenv.installer)),
             begin=_Begin(config),
             run=process.run,
@@ -106,8 +109,8 @@ def _signals_as_exceptions() -> Iterator[None]:
 
 @functools.cache
 def user_config() -> CondaConfig:
-    """Return the person's conda configuration: files and ``CONDA_*`` variables."""
-    return load_config(os.environ, Path.home())
+    """Return the person's conda configuration: conda's own where it runs us, else files and ``CONDA_*`` variables."""
+    return active_config(os.environ, Path.home())
 
 
 def library(root: Path | None = None) -> FileLibrary:
@@ -201,10 +204,18 @@ def _channels(config: CondaConfig, names: tuple[str, ...], nodefaults: bool) -> 
     return resolve_channels(names, config, nodefaults=nodefaults)
 
 
-def _engine(name: str, config: CondaConfig) -> Engine:
+def engine_choice(asked: str, config: CondaConfig) -> Choice:
+    """Return the engine that was asked for, else the configured one, else the first that can do the work.
+
+    Raises:
+        InputError: that engine cannot run here, or there is none of that name.
+    """
     from conda_llmenv.engines.registry import choose
 
-    return choose(name, config).engine
+    if asked != AUTO or config.llmenv.engine == AUTO:
+        return choose(asked, config)
+    origin = config.llmenv.origins.get("llmenv_engine", Origin(""))
+    return choose(config.llmenv.engine, config, by=f"configured as llmenv_engine ({origin.where})")
 
 
 def _installer(name: str) -> PipInstaller:

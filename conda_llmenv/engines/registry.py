@@ -108,11 +108,16 @@ def availability() -> dict[str, Availability]:
     return {name: entry.available() for name, entry in ENGINES.items()}
 
 
-def choose(name: str = AUTO, settings: NetworkSettings | None = None) -> Choice:
+def choose(name: str = AUTO, settings: NetworkSettings | None = None, *, by: str = "asked for") -> Choice:
     """Return the engine of that name, or for ``auto`` the first one that can do what the configuration asks.
 
     The embedded engine is preferred, unless the configuration has something that only conda itself knows how to honour
     and conda is there.
+
+    Args:
+        name: of the engine.
+        settings: the configuration.
+        by: who asked for an engine by its name, in words.
 
     Raises:
         InputError: there is no such engine, or it cannot run here.
@@ -120,19 +125,19 @@ def choose(name: str = AUTO, settings: NetworkSettings | None = None) -> Choice:
     if name != AUTO and name not in ENGINES:
         raise InputError(f"there is no engine called {name!r}", hint=f"use one of {AUTO}, {', '.join(ENGINES)}")
     if name != AUTO:
-        return _chosen(name, settings)
+        return _chosen(name, settings, by)
     reasons = settings.conda_only if settings is not None else ()
     if reasons and ENGINES["conda"].available().usable:
         return Choice(ENGINES["conda"].construct(_options(settings)), f"conda, since only it honours {reasons[0]}")
     return _first_usable(settings)
 
 
-def _chosen(name: str, settings: NetworkSettings | None) -> Choice:
+def _chosen(name: str, settings: NetworkSettings | None, by: str) -> Choice:
     entry = ENGINES[name]
     state = entry.available()
     if not state.usable:
-        raise InputError(f"engine {name} cannot run here: {state.reason}", hint=entry.install)
-    return Choice(entry.construct(_options(settings)), f"{name}, asked for")
+        raise InputError(f"engine {name} ({by}) cannot run here: {state.reason}", hint=entry.install)
+    return Choice(entry.construct(_options(settings)), f"{name}, {by}")
 
 
 def _first_usable(settings: NetworkSettings | None) -> Choice:

@@ -73,12 +73,21 @@ class Draft(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """A solved and judged plan; ``pip`` is None until the pip section is resolved (or when there is none)."""
+    """A solved and judged plan.
+
+    Attributes:
+        draft: what was to be solved.
+        solution: the conda packages.
+        verdicts: what the checks say.
+        pip: None until the pip section is resolved, or when there is none.
+        engine_reason: why this engine solved it.
+    """
 
     draft: Draft
     solution: Solution
     verdicts: tuple[Verdict, ...] = ()
     pip: PipPlan | None = None
+    engine_reason: str = ""
 
     @property
     def spec(self) -> EnvSpec:
@@ -164,7 +173,7 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
     found = check_after(result.spec, solution, result.facts, result.virtual, tables=tools.tables())
     verdicts = (*result.verdicts, *found)
     refuse_failed(structs.replace(result, verdicts=verdicts), tools)
-    return Plan(result, solution, verdicts)
+    return Plan(result, solution, verdicts, engine_reason=tools.engine_reason())
 
 
 def pip_request(plan: Plan, tools: Tools, *, offline: bool = False) -> PipRequest:

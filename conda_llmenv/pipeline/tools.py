@@ -51,6 +51,7 @@ class Tools(Struct, frozen=True):
         library: finds fragments, tiers and recipes.
         host: reads this machine.
         engine: constructs the conda side on first use, so that composing never loads a solver.
+        engine_reason: why it is this engine, in a sentence.
         pip: constructs the pip side on first use.
         begin: opens a transaction on a prefix.
         run: starts programs.
@@ -71,6 +72,7 @@ class Tools(Struct, frozen=True):
     library: Library
     host: HostReader
     engine: Callable[[], Engine]
+    engine_reason: Callable[[], str]
     pip: Callable[[], PipInstaller]
     begin: BeginTransaction
     run: CommandRunner
