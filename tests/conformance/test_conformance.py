@@ -1,0 +1,61 @@
+"""Case by case, engine by engine: the records or the failure that the case says, and the same from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from tests.conformance.asking import REVERSED, reversible
+from tests.conformance.cases import BASE, ENGINES, Asked, everything
+from tests.conformance.conftest import Batches, Places
+from tests.conformance.verdicts import difference_faults, faults, unequal_records
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
+
+
+def pairs(cases: Iterable[Asked], engines: Sequence[str] = ENGINES) -> list[ParameterSet]:
+    """Return every case with every engine, an engine's cases on one worker: they share one process."""
+    return [_pair(asked, engine) for asked in cases for engine in engines]
+
+
+def _pair(asked: Asked, engine: str) -> ParameterSet:
+    marks = [pytest.mark.xdist_group(f"conformance-{engine}")]
+    marks += [pytest.mark.conda] if engine != BASE else []
+    marks += [pytest.mark.channels] if asked.world == "recorded" else []
+    return pytest.param(asked, engine, marks=marks, id=f"{asked.id}-{engine}")
+
+
+@pytest.mark.parametrize(("asked", "engine"), pairs(everything()))
+def test_the_answer_is_what_the_case_says(asked: Asked, engine: str, batches: Batches, places: Places) -> None:
+    """The listed records, equal to the channels' own repodata in every field; or the failure with the right names."""
+    answer, place = batches.answer(engine, asked.id), places[asked.world]()
+    difference = asked.case.differs.get(engine)
+    if difference is None:
+        assert list(faults(asked.case, place, answer)) == []
+    else:
+        base = batches.answer(BASE, asked.id)
+        assert list(difference_faults(asked.case, difference, place, answer, base)) == []
+
+
+@pytest.mark.parametrize(("asked", "engine"), pairs(everything(), ENGINES[1:]))
+def test_the_full_records_are_the_same(asked: Asked, engine: str, batches: Batches) -> None:
+    """Every field of every record is that of the base engine, unless the case lists a difference."""
+    answer, base = batches.answer(engine, asked.id), batches.answer(BASE, asked.id)
+    if not {engine, BASE} & asked.case.differs.keys():
+        assert unequal_records(answer, base) == []
+
+
+@pytest.mark.parametrize(("asked", "engine"), pairs(asked for asked in everything() if reversible(asked)))
+def test_the_order_of_the_specs_does_not_matter(asked: Asked, engine: str, batches: Batches) -> None:
+    """The same specs the other way round have the same records, or fail as well."""
+    forwards, backwards = (batches.answer(engine, asked.id + end) for end in ("", REVERSED))
+    assert unequal_records(forwards, backwards) == []
+    assert (forwards.failure and forwards.failure.code) == (backwards.failure and backwards.failure.code)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_prints_nothing(engine: str, batches: Batches) -> None:
+    """What a person sees is the program's to say: `--json` has one document on stdout."""
+    assert batches.of(engine).printed == ""
