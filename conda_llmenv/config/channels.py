@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.config.settings import CondaConfig
 from conda_llmenv.errors import InputError
@@ -101,10 +102,10 @@ def describe(channel: Channel, config: CondaConfig) -> str:
 def _from_name(name: str, config: CondaConfig) -> Iterator[Resolved]:
     if name in config.custom_multichannels:
         for item in config.custom_multichannels[name]:
-            yield Resolved(_item_url(item, config), f"custom_multichannels: {name}", item.origin)
+            yield Resolved(_checked(_item_url(item, config)), f"custom_multichannels: {name}", item.origin)
     elif name == "defaults":
         for item in config.default_channels:
-            yield Resolved(_item_url(item, config), "default_channels", item.origin)
+            yield Resolved(_checked(_item_url(item, config)), "default_channels", item.origin)
     else:
         yield _custom(name, config) or Resolved(
             _join(config.channel_alias.value, name), "channel_alias", config.channel_alias.origin
@@ -113,23 +114,52 @@ def _from_name(name: str, config: CondaConfig) -> Iterator[Resolved]:
 
 def _custom(name: str, config: CondaConfig) -> Resolved | None:
     """Return the address by ``custom_channels``: the longest configured head of the name decides."""
+    places = _places(config)
     parts = name.split("/")
     for count in range(len(parts), 0, -1):
-        head = "/".join(parts[:count])
-        base = config.custom_channels.get(head)
-        if base is not None:
-            return Resolved(_join(_base_url(base, config), name), f"custom_channels: {head}", base.origin)
+        place = places.get("/".join(parts[:count]))
+        if place is not None:
+            return replace(place, url=_join(place.url, name))
     return None
+
+
+def _places(config: CondaConfig) -> dict[str, Resolved]:
+    """Return channel name → what it is appended to: as configured, and as the multichannels imply.
+
+    To conda the members of a multichannel have names of their own: ``pkgs/main`` is a member of ``defaults``.
+    """
+    lists = {"defaults": config.default_channels, **config.custom_multichannels}
+    places = {}
+    for multichannel, items in lists.items():
+        for item in items:
+            start, name = _split(_item_url(item, config), config)
+            if name and "://" in item.value:
+                places[name] = Resolved(start, f"its place among {multichannel}", item.origin)
+            elif name:
+                places[name] = Resolved(start, "channel_alias", config.channel_alias.origin)
+    for name, base in config.custom_channels.items():
+        places[name] = Resolved(_base_url(base, config), f"custom_channels: {name}", base.origin)
+    return places
+
+
+def _split(url: str, config: CondaConfig) -> tuple[str, str]:
+    """Split the address of a multichannel's member into base and name: at the alias, else behind the host."""
+    alias = config.channel_alias.value.rstrip("/")
+    plain = strip(url)
+    token = _TOKEN.search(url) if not url.startswith("file:") else None
+    tail = f"/t/{token['token']}" if token else ""
+    if plain.startswith(f"{strip(alias)}/"):
+        return f"{_TOKEN.sub('', alias)}{tail}", plain[len(strip(alias)) + 1 :]
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{tail}", urlsplit(plain).path.strip("/")
 
 
 def _from_url(url: str, config: CondaConfig) -> Resolved:
     """Return a URL as it is, with the credentials that the configuration has for that address."""
-    match = _SCHEME.match(url)
-    if match is None or match["scheme"].lower() not in _SCHEMES:
-        raise InputError(f"{mask(url)!r} is no channel URL", hint=f"use one of {', '.join(_SCHEMES)}")
-    if not url.isprintable() or any(character.isspace() for character in url):
-        raise InputError(f"channel {mask(url)!a} holds blanks or characters that cannot be shown")
-    plain = _without_subdir(url.rstrip("/"))
+    plain = _checked(_without_subdir(url.rstrip("/")))
+    moved = _moved(plain, config)
+    if moved is not None:
+        return moved
     for base, origin in _credentialed(config):
         head = strip(base).rstrip("/")
         if plain == head or plain.startswith(f"{head}/"):
@@ -137,11 +167,42 @@ def _from_url(url: str, config: CondaConfig) -> Resolved:
     return Resolved(plain, "its URL", Origin(""))
 
 
+def _checked(url: str) -> str:
+    match = _SCHEME.match(url)
+    if match is None or match["scheme"].lower() not in _SCHEMES:
+        raise InputError(f"{mask(url)!r} is no channel URL", hint=f"use one of {', '.join(_SCHEMES)}")
+    if not url.isprintable() or any(character.isspace() for character in url):
+        raise InputError(f"channel {mask(url)!a} holds blanks or characters that cannot be shown")
+    return url
+
+
+def _moved(url: str, config: CondaConfig) -> Resolved | None:
+    """Return where an address of former times is now, by the two ``migrated_`` settings."""
+    former = [(name, base) for name, base in config.migrated_custom_channels.items() if "://" in base.value]
+    for name, base in sorted(former, key=lambda entry: len(entry[0]), reverse=True):
+        rest = _below(f"{base.value.rstrip('/')}/{name}", url)
+        if rest is not None:
+            today = f"{name}/{rest}".rstrip("/")
+            found = _custom(today, config) or Resolved(_join(config.channel_alias.value, today), "", base.origin)
+            return Resolved(found.url, f"migrated_custom_channels: {name}", base.origin)
+    for alias in config.migrated_channel_aliases:
+        rest = _below(alias.value, url)
+        if rest:
+            return Resolved(_join(config.channel_alias.value, rest), "migrated_channel_aliases", alias.origin)
+    return None
+
+
+def _below(head: str, url: str) -> str | None:
+    """Return what follows a head of an address, whatever the scheme and credentials; None where it is another."""
+    place, start = (_SCHEME.sub("", strip(text).rstrip("/"), count=1) for text in (url, head))
+    return place[len(start) + 1 :] if place == start or place.startswith(f"{start}/") else None
+
+
 def _credentialed(config: CondaConfig) -> Iterator[tuple[str, Origin]]:
-    for name, base in config.custom_channels.items():
-        url = _join(_base_url(base, config), name)
+    for name, place in _places(config).items():
+        url = _join(place.url, name)
         if strip(url) != url:
-            yield url, base.origin
+            yield url, place.origin
     alias = config.channel_alias
     if strip(alias.value) != alias.value:
         yield alias.value, alias.origin
@@ -153,7 +214,7 @@ def _item_url(item: Sourced, config: CondaConfig) -> str:
     conda does not look at ``custom_channels`` here either.
     """
     if _SCHEME.match(item.value):
-        return _from_url(item.value, config).url
+        return _without_subdir(item.value.rstrip("/"))
     if _PATH.match(item.value):
         return _path_url(item.value)
     return _join(config.channel_alias.value, item.value.strip("/"))

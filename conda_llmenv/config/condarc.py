@@ -40,7 +40,7 @@ LISTS = {
     "envs_dirs": os.pathsep,
     "pkgs_dirs": ",",
     "migrated_channel_aliases": ",",
-    f"{PLUGIN}llmenv_envs_path": os.pathsep,
+    f"{PLUGIN}llmenv_envs_path": ",",
 }
 """Settings that are lists, with what separates their items in an environment variable."""
 

@@ -47,6 +47,9 @@ def urls(config: CondaConfig, *names: str, nodefaults: bool = True) -> list[str]
         ("defaults", ["https://mirror.example/pkgs/main"]),
         ("private", ["https://user:s3cr3t@private.example/base/private"]),
         ("private/deep/er", ["https://user:s3cr3t@private.example/base/private/deep/er"]),
+        ("private/x", ["https://mirror.example/conda/private/x"]),
+        ("pkgs/main/linux-64", ["https://mirror.example/pkgs/main"]),
+        ("pkgs/pro", ["https://mirror.example/conda/pkgs/pro"]),
         ("private/gpu/x", ["https://gpu.example/private/gpu/x"]),
         ("token/label/dev", ["https://server.example/conda/t/tk-s3cr3t/token/label/dev"]),
         ("below-alias", ["https://mirror.example/conda/below-alias"]),
@@ -122,8 +125,8 @@ def test_extra_channels_come_first(config: CondaConfig) -> None:
         ("conda-forge", "conda-forge is https://mirror.example/conda/conda-forge by channel_alias (~/.condarc:3)"),
         ("defaults", "defaults is https://mirror.example/pkgs/main by default_channels (~/.condarc:12)"),
         (
-            "private/x",
-            "private/x is https://***@private.example/base/private/x by custom_channels: private (~/.condarc:5)",
+            "private/z",
+            "private/z is https://***@private.example/base/private/z by custom_channels: private (~/.condarc:5)",
         ),
         ("lab", "lab is https://mirror.example/conda/conda-forge by custom_multichannels: lab (~/.condarc:10)"),
         ("https://h.example/t/tk-1/a", "https://h.example/t/***/a is https://h.example/t/***/a by its URL"),
@@ -149,6 +152,34 @@ def test_what_is_no_channel_is_refused(name: str, config: CondaConfig) -> None:
         urls(config, name)
     assert caught.value.message.isprintable()
     assert caught.value.exit_code == 2
+
+
+MOVED = """\
+channel_alias: https://mirror.example/c
+migrated_channel_aliases: [https://conda.anaconda.org, https://old.example/conda]
+custom_channels: {thing: https://new.example/t/tk-1}
+migrated_custom_channels: {thing: https://former.example/x}
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://conda.anaconda.org/conda-forge", "https://mirror.example/c/conda-forge"),
+        ("http://u:p@old.example/conda/nvidia/label/x/noarch", "https://mirror.example/c/nvidia/label/x"),
+        ("https://former.example/x/thing/sub", "https://new.example/t/tk-1/thing/sub"),
+        ("https://former.example/x/things", "https://former.example/x/things"),
+        ("https://conda.anaconda.organic/a", "https://conda.anaconda.organic/a"),
+        ("https://old.example/conda", "https://old.example/conda"),
+    ],
+)
+def test_addresses_of_former_times_are_led_to_those_of_today(url: str, expected: str, tmp_path: Path) -> None:
+    """``migrated_channel_aliases`` and ``migrated_custom_channels``: a file that names the original uses the mirror."""
+    (tmp_path / ".condarc").write_text(MOVED)
+    config = load_config({}, tmp_path, system=tmp_path)
+    assert urls(config, url) == [expected]
+    if expected != url:
+        assert "migrated_" in describe(resolve_channels((url,), config)[0], config)
 
 
 def test_lists_of_an_administrator_hold(tmp_path: Path) -> None:
