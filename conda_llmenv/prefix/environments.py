@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -51,7 +53,10 @@ def known(registry: Path, envs_dirs: tuple[Path, ...] = ()) -> tuple[Path, ...]:
 
     Dead entries are dropped from the file as well, as conda does whenever it lists.
     """
-    lines = _lines(registry)
+    try:
+        lines = _lines(registry)
+    except OSError:
+        lines = []  # nothing can be learnt from it; the folders are listed all the same
     alive = [line for line in lines if _is_listed(line) or is_in_change(Path(line))]
     if alive != lines:
         try:
@@ -81,12 +86,28 @@ def _is_listed(place: str | Path) -> bool:
 
 
 def _lines(registry: Path) -> list[str]:
+    """Return the entries.
+
+    Raises:
+        OSError: what is there cannot be read, or is a pipe, a device or a folder, which is not even waited for.
+    """
     try:
-        text = registry.read_bytes().decode("utf-8", errors="surrogateescape")
+        text = _read_plain(registry).decode("utf-8", errors="surrogateescape")
     except (FileNotFoundError, NotADirectoryError):
         return []
     stripped = (line.strip() for line in text.split("\n"))
     return [line for line in stripped if line and not line.startswith("#")]
+
+
+def _read_plain(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        with open(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
 
 
 def _write(registry: Path, lines: list[str]) -> None:

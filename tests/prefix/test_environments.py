@@ -53,6 +53,25 @@ def test_unregistering_drops_dead_entries(registry: Path, tmp_path: Path) -> Non
     assert unregister(Path("/gone"), registry.with_name("missing")) == ()
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "endless device", "folder"])
+def test_what_is_no_plain_file_is_left_alone(kind: str, registry: Path, tmp_path: Path) -> None:
+    """A pipe, a device or a folder in the list's place neither hangs nor fails what was made: it is said, and stays."""
+    registry.parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(registry)
+    elif kind == "folder":
+        registry.mkdir()
+    else:
+        registry.symlink_to("/dev/null" if kind == "device" else "/dev/zero")
+    named = environment(tmp_path / "envs" / "named")
+    before = registry.lstat()
+    for notices in (register(named, registry), unregister(named, registry)):
+        assert [notice.code for notice in notices] == ["environments-txt"]
+        assert "it is no plain file" in notices[0].message
+    assert known(registry, (tmp_path / "envs",)) == (named,)
+    assert registry.lstat().st_mode == before.st_mode
+
+
 def test_listing_drops_dead_entries_and_adds_those_in_folders(registry: Path, tmp_path: Path) -> None:
     """Registered ones and the folders of named environments together, sorted."""
     alive = environment(tmp_path / "z")
