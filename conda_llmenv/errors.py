@@ -143,6 +143,12 @@ class PrefixError(LlmenvError):
     code = "prefix"
 
 
+class PrefixRefused(PrefixError):
+    """What was asked of a prefix is refused because of what it is or holds; nothing was done."""
+
+    exit_code = 2
+
+
 class LockBusy(PrefixError):
     """Another process works on the prefix and did not finish in time."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from conda_llmenv.errors import InputError, NotFoundError, PrefixError
+from conda_llmenv.errors import InputError, NotFoundError, PrefixError, PrefixRefused
 from conda_llmenv.model import Notice
 from conda_llmenv.names import check_name
 from conda_llmenv.prefix.durable import explain
@@ -59,7 +59,8 @@ def locate(
 
     Raises:
         InputError: both or neither are given, or the rules for names and paths refuse it.
-        PrefixError: what is there now is no environment and not an empty folder, or the place is not safe.
+        PrefixRefused: what is there now is no environment and not an empty folder, or the place is not safe.
+        PrefixError: the disk does not let us look.
     """
     found = _from_name_or_prefix(name, prefix, config, environ)
     check_target(found, config=config, environ=environ)
@@ -107,7 +108,8 @@ def check_target(prefix: Path, *, config: EnvironmentFolders, environ: Mapping[s
 
     Raises:
         InputError: the path itself is wrong.
-        PrefixError: what is on the disk there is in the way.
+        PrefixRefused: what is on the disk there is in the way.
+        PrefixError: the disk does not let us look.
     """
     _check_text(prefix)
     _check_place(prefix, config, environ)
@@ -233,23 +235,23 @@ def check_occupant(prefix: Path) -> None:
     """Refuse anything at ``prefix`` but an environment, an empty folder, or nothing.
 
     Raises:
-        PrefixError: something else is there; it is left alone.
+        PrefixRefused: something else is there; it is left alone.
     """
     try:
         facts = prefix.lstat()
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        raise PrefixError(f"a part of {prefix.parent} is a file", hint="choose another folder with -p") from None
+        raise PrefixRefused(f"a part of {prefix.parent} is a file", hint="choose another folder with -p") from None
     except OSError as error:
         raise explain(error, "use", prefix) from error
     if stat.S_ISLNK(facts.st_mode) and not prefix.exists():
-        raise PrefixError(
+        raise PrefixRefused(
             f"{prefix} is a link to {prefix.readlink()}, which is not there",
             hint="remove the link or choose another folder",
         )
     if not prefix.is_dir():
-        raise PrefixError(f"{prefix} is a file", hint="choose a folder that does not exist yet")
+        raise PrefixRefused(f"{prefix} is a file", hint="choose a folder that does not exist yet")
     if is_environment(prefix) or is_in_change(prefix):
         return
     try:
@@ -257,7 +259,7 @@ def check_occupant(prefix: Path) -> None:
     except OSError as error:
         raise explain(error, "use", prefix) from error
     if foreign is not None:
-        raise PrefixError(
+        raise PrefixRefused(
             f"{prefix} is not empty and not an environment (it holds {foreign!a})",
             hint="choose a folder that does not exist yet; what is there is left alone",
         )
@@ -270,9 +272,9 @@ def _check_parent(parent: Path) -> None:
     except OSError:
         return  # it will be made, or the transaction says why it cannot be
     if not stat.S_ISDIR(facts.st_mode):
-        raise PrefixError(f"{parent} is no folder", hint="choose another folder with -p")
+        raise PrefixRefused(f"{parent} is no folder", hint="choose another folder with -p")
     if facts.st_mode & stat.S_IWOTH and not facts.st_mode & stat.S_ISVTX:
-        raise PrefixError(
+        raise PrefixRefused(
             f"every account may rename what is in {parent} (it is world-writable without the sticky bit)",
             hint=f"chmod o-w {parent}, or choose another folder with -p",
         )

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from conda_llmenv.errors import PrefixError
+from conda_llmenv.errors import PrefixRefused
 
 FROZEN = Path("conda-meta", "frozen")
 """The marker of CEP 22; it may hold JSON with a ``message``."""
@@ -23,22 +23,22 @@ def check_unprotected(prefix: Path, doing: str) -> None:
         doing: ``replaced`` or ``removed``, for the message.
 
     Raises:
-        PrefixError: it is frozen, holds conda itself, or is a link or a mount point.
+        PrefixRefused: it is frozen, holds conda itself, or is a link or a mount point.
     """
     if (prefix / FROZEN).is_file():
         message = _frozen_message(prefix / FROZEN)
-        raise PrefixError(
+        raise PrefixRefused(
             f"{prefix} is frozen and is not {doing}{message and f': {message}'}",
             hint=f"remove {prefix / FROZEN} if it is yours to change",
         )
     if (prefix / CONDABIN).exists():
-        raise PrefixError(f"{prefix} holds conda itself and is not {doing}", hint="choose another environment")
+        raise PrefixRefused(f"{prefix} holds conda itself and is not {doing}", hint="choose another environment")
     if prefix.is_symlink():
-        raise PrefixError(
+        raise PrefixRefused(
             f"{prefix} is a link and is not {doing}", hint=f"name the environment itself: -p {os.path.realpath(prefix)}"
         )
     if prefix.is_mount():
-        raise PrefixError(f"{prefix} is a mount point and cannot be {doing}", hint="choose a folder below it")
+        raise PrefixRefused(f"{prefix} is a mount point and cannot be {doing}", hint="choose a folder below it")
 
 
 def _frozen_message(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from conda_llmenv.errors import LlmenvError, NotFoundError, PrefixError
+from conda_llmenv.errors import LlmenvError, NotFoundError, PrefixRefused
 from conda_llmenv.model import Notice
 from conda_llmenv.prefix.durable import disk_errors
 from conda_llmenv.prefix.environments import unregister
@@ -38,7 +38,8 @@ def remove(
     Raises:
         NotFoundError: there is no environment.
         LockBusy: a process works on it, or one on another host may.
-        PrefixError: it is active, frozen, conda's own, a link or a mount point, or the disk refused.
+        PrefixRefused: it is active, frozen, conda's own, a link or a mount point.
+        PrefixError: the disk refused.
     """
     work = Workplace(prefix)
     if not is_environment(prefix) and not work.folder.exists():
@@ -46,7 +47,7 @@ def remove(
             f"there is no environment at {prefix}", hint="llmenv list shows the environments known here"
         )
     if active is not None and prefix.exists() and active.exists() and prefix.samefile(active):
-        raise PrefixError(f"{prefix} is the active environment", hint="conda deactivate, then remove it")
+        raise PrefixRefused(f"{prefix} is the active environment", hint="conda deactivate, then remove it")
     with disk_errors("remove", prefix):
         with FolderLock(work.lock, what=str(prefix), timeout=lock_timeout, on_wait=on_wait):
             parents = recover_locked(work, assume_dead=force)

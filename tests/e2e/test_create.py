@@ -94,7 +94,7 @@ def test_an_existing_environment_needs_a_yes(llmenv: Program, prefix: Path) -> N
     """Without ``-y`` nothing is touched; with it the new environment takes the old one's place."""
     assert llmenv("create", "-p", prefix, "six").code == 0
     refused = llmenv("create", "-p", prefix, "python")
-    assert refused.code == 1
+    assert refused.code == 2
     assert "add -y" in refused.stderr
     assert llmenv("create", "-p", prefix, "-y", "packaging").code == 0
     names = {row["name"] for row in llmenv("list", "-p", prefix, "--json").result()}
