@@ -26,6 +26,17 @@ def test_help_loads_nothing_heavy() -> None:
     assert {name for name in loaded if name.split(".")[0] in HEAVY} == set()
 
 
+def test_completing_a_name_loads_nothing_heavy(tmp_path: Path) -> None:
+    """A person who presses TAB waits for the configuration to be read (YAML), for no solver, index or display library."""
+    words = {"_LLMENV_COMPLETE": "bash_complete", "COMP_WORDS": "llmenv remove -n s", "COMP_CWORD": "3"}
+    environ = {**words, "HOME": str(tmp_path), "CONDA_ENVS_DIRS": str(tmp_path)}
+    loaded = loaded_by(
+        f"import os\nos.environ.update({environ!r})\nfrom conda_llmenv.cli.main import main\nassert main([]) == 0"
+    )
+    assert "conda_llmenv.prefix.location" in loaded
+    assert {name for name in loaded if name.split(".")[0] in set(HEAVY) - {"ruamel", "packaging"}} == set()
+
+
 def test_help_loads_no_command() -> None:
     """Listing the commands imports none of them."""
     loaded = loaded_by("from conda_llmenv.cli.main import main\nassert main(['--help']) == 0")

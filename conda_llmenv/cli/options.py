@@ -53,7 +53,9 @@ def json_option(command: Command) -> Command:
 def target_options(command: Command) -> Command:
     """Add ``-n`` and ``-p``, which name the environment."""
     command = click.option("-p", "--prefix", metavar="PATH", help="Full path of the environment.")(command)
-    return click.option("-n", "--name", metavar="ENVIRONMENT", help="Name of the environment.")(command)
+    return click.option(
+        "-n", "--name", metavar="ENVIRONMENT", shell_complete=complete_environments, help="Name of the environment."
+    )(command)
 
 
 def output_options(command: Command) -> Command:
@@ -110,3 +112,14 @@ def complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str],
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
     return complete
+
+
+def complete_environments(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the names of the environments in the folders of the person's configuration."""
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.location import environment_names
+
+    names = environment_names(user_config().envs_dirs)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -295,9 +296,17 @@ def _same(one: Path, other: Path) -> bool:
         return one == other
 
 
+def environment_names(envs_dirs: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names of the environments in these folders, sorted; a folder that cannot be read has none."""
+    names: set[str] = set()
+    for folder in envs_dirs:
+        with contextlib.suppress(OSError):
+            names |= {path.name for path in folder.iterdir() if is_environment(path)}
+    return tuple(sorted(names))
+
+
 def _close_names(name: str, envs_dirs: Iterable[Path]) -> str:
-    known = {path.name for folder in envs_dirs if folder.is_dir() for path in folder.iterdir() if is_environment(path)}
-    close = difflib.get_close_matches(name, known, n=3)
+    close = difflib.get_close_matches(name, environment_names(envs_dirs), n=3)
     if close:
         return f"did you mean {' or '.join(close)}?"
     return "llmenv list shows the environments known here"

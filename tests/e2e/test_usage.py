@@ -86,6 +86,23 @@ def test_tiers_and_recipes_complete(llmenv: Program) -> None:
     assert ended.stderr == ""
 
 
+def test_environments_complete(llmenv: Program, tmp_path: Path) -> None:
+    """``-n`` offers what is in the folders of named environments, and nothing that is no environment."""
+    for name in ("sft", "sft-old", "eval"):
+        (tmp_path / "envs" / name / "conda-meta").mkdir(parents=True)
+        (tmp_path / "envs" / name / "conda-meta" / "history").touch()
+    (tmp_path / "envs" / "sft-notes").mkdir()
+    for command in ("create", "list", "info", "remove"):
+        ended = llmenv(
+            _LLMENV_COMPLETE="bash_complete",
+            COMP_WORDS=f"llmenv {command} -n sf",
+            COMP_CWORD="3",
+            CONDA_ENVS_DIRS=str(tmp_path / "envs"),
+        )
+        assert ended.stdout.split() == ["plain,sft", "plain,sft-old"]
+        assert ended.stderr == ""
+
+
 def test_no_colour_in_a_pipe(llmenv: Program) -> None:
     """What goes into a file holds no escape codes."""
     ended = llmenv("create", "-n", "base", "six")
