@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import os
 import re
@@ -128,14 +129,14 @@ def origin_json(origin: Origin) -> dict[str, Any]:
 
 def fail(error: BaseException, arguments: Sequence[str]) -> int:
     """Print what went wrong, as text or as the JSON payload, and return the exit code."""
-    failure = _known(error)
+    failure, as_json = _known(error), "--json" in itertools.takewhile(lambda word: word != "--", arguments)
     if failure is None:
-        if "--json" in arguments:
+        if as_json:
             _print_json(_error_json(LlmenvError(f"a fault of llmenv: {type(error).__name__}: {error}"), arguments))
         _say_unexpected(error)
         return 1
     try:
-        if "--json" in arguments:
+        if as_json:
             _print_json(_error_json(failure, arguments))
         else:
             _say_failure(failure)

@@ -9,6 +9,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from conda_llmenv.model import Record
 
 SCRIPTS = ("post-link", "pre-link", "pre-unlink")
@@ -44,6 +46,30 @@ def open_to_readers(prefix: Path) -> None:
     for path in (prefix / "conda-meta").glob("*.json"):
         if stat.S_IMODE(path.stat().st_mode) == 0o600:  # noqa: PLR2004 - the mode of a temporary file
             path.chmod(0o666 & ~umask)
+
+
+def correct_links(prefix: Path) -> None:
+    """Take the hash of its target's name from the record of every symbolic link.
+
+    The library notes it as the content's, conda compares it with the file the link leads to, and ``conda doctor`` then
+    calls each link altered. conda itself notes no hash of links.
+    """
+    for path in (prefix / "conda-meta").glob("*.json"):
+        content = path.read_bytes()
+        if b'"softlink"' in content and (corrected := _without_link_hashes(content)) is not None:
+            mode = path.stat().st_mode
+            beside = path.with_suffix(".json.new")
+            beside.write_bytes(corrected)
+            beside.chmod(mode)
+            beside.replace(path)
+
+
+def _without_link_hashes(content: bytes) -> bytes | None:
+    """Return a record without the hashes of links, or None where it has none."""
+    record = msgspec.json.decode(content)
+    links = [entry for entry in record["paths_data"]["paths"] if entry.get("path_type") == "softlink"]
+    noted = [entry.pop("sha256_in_prefix", None) for entry in links]
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) if any(noted) else None
 
 
 def _umask() -> int:

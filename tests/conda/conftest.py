@@ -45,16 +45,23 @@ def conda_solver() -> str:
     return "classic"
 
 
+@pytest.fixture(scope="session")
+def conda_version() -> tuple[int, ...]:
+    """Return the version of this conda as numbers."""
+    shown = subprocess.run([CONDA_PYTHON, "-m", "conda", "--version"], capture_output=True, text=True, check=True)
+    return tuple(int(part) for part in shown.stdout.split()[-1].split(".")[:2])
+
+
 @pytest.fixture
 def conda(llmenv: Program, conda_solver: str, tmp_path: Path) -> Conda:
-    """The conda on the same machine as ``llmenv``: same home, channel and caches, environments in a folder of its own."""
+    """The conda of the machine that ``llmenv`` is on: same home, channel and caches, its own folder of environments."""
     environ = {
         **llmenv.environ,
         "CONDA_SOLVER": conda_solver,
         "CONDA_ENVS_DIRS": str(tmp_path / "envs"),
         "CONDA_NOTIFY_OUTDATED_CONDA": "false",
         "CONDA_NUMBER_CHANNEL_NOTICES": "0",
-        "CONDA_REGISTER_ENVS": "true",
+        "CONDA_CHANNELS": "conda-forge",
     }
     environ.pop("PYTHONPATH")  # the base environment has us installed
     environ.pop("PYTHONWARNINGS")  # conda's own warnings are not ours to answer for

@@ -59,6 +59,7 @@ def _link(request: InstallRequest, reporter: Reporter, options: ClientOptions) -
         raise
     _verify_refetched(packages, request, before, fetched)
     metadata.open_to_readers(request.prefix)
+    metadata.correct_links(request.prefix)
 
 
 @contextlib.contextmanager
