@@ -27,7 +27,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_completing_a_name_loads_nothing_heavy(tmp_path: Path) -> None:
-    """A person who presses TAB waits for the configuration to be read (YAML), for no solver, index or display library."""
+    """A person who presses TAB waits for a configuration in YAML, for no solver, index or display library."""
     words = {"_LLMENV_COMPLETE": "bash_complete", "COMP_WORDS": "llmenv remove -n s", "COMP_CWORD": "3"}
     environ = {**words, "HOME": str(tmp_path), "CONDA_ENVS_DIRS": str(tmp_path)}
     loaded = loaded_by(

@@ -16,7 +16,7 @@ from conda_llmenv import process
 from conda_llmenv.cli.progress import display
 from conda_llmenv.config import CondaConfig, active_config, describe, resolve_channels
 from conda_llmenv.engines.registry import Choice
-from conda_llmenv.errors import FileFormatError, InputError, Interrupted, PrefixError
+from conda_llmenv.errors import FileFormatError, InputError, Interrupted, PrefixRefused
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import FileLibrary, default_library
@@ -77,7 +77,7 @@ def open_tools(
             channel_priority=config.channel_priority,
             default_tier=_default_tier(config),
             scratch=scratch,
-            tables=functools.cache(_tables),
+            tables=_tables,
             indexes=functools.cache(_indexes),
             warnings=config.notices,
         )
@@ -156,13 +156,13 @@ def refuse_inner_environments(prefix: Path, config: CondaConfig) -> None:
     """Refuse to replace or remove an environment that has others inside it.
 
     Raises:
-        PrefixError: there are some; they are named.
+        PrefixRefused: there are some; they are named.
     """
     from conda_llmenv.prefix.environments import known
 
     inner = [str(place) for place in known(registry(), config.envs_dirs) if prefix in place.parents]
     if inner:
-        raise PrefixError(
+        raise PrefixRefused(
             f"{prefix} has other environments inside it, which would go with it",
             details=inner,
             hint="remove or move them first",
@@ -191,7 +191,7 @@ def existing_prefix(name: str | None, prefix: str | None, config: CondaConfig) -
 
 def host_facts() -> HostFacts:
     """Return the facts of this machine, or of the recorded one that ``LLMENV_HOST_ROOT`` names."""
-    return read_host(host_root(os.environ))
+    return read_host(host_root(os.environ), tables=_tables)
 
 
 def caches(config: CondaConfig) -> Caches:
@@ -224,6 +224,7 @@ def _installer(name: str) -> PipInstaller:
     return choose(name).installer
 
 
+@functools.cache
 def _tables() -> Tables:
     """Return the packaged tables with the entries of ``tables.json`` in the person's configuration folder over them."""
     path = platformdirs.user_config_path("llmenv", appauthor=False) / "tables.json"

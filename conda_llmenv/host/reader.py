@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,16 +19,20 @@ from conda_llmenv.ports import CommandRunner
 
 
 def read_host(
-    root: Path = Path("/"), environ: Mapping[str, str] = os.environ, run: CommandRunner = process.run
+    root: Path = Path("/"),
+    environ: Mapping[str, str] = os.environ,
+    run: CommandRunner = process.run,
+    tables: Callable[[], Tables] = load_tables,
 ) -> HostFacts:
     """Return the facts of the machine below ``root``; what cannot be read is None, with a sentence in ``problems``.
 
     The order for the driver is: kernel module (sysfs, procfs), NVML, ``nvidia-smi``. What the driver does not tell (its
-    newest CUDA, a card's compute capability) is looked up in the tables by its version and the card's name.
+    newest CUDA, a card's compute capability) is looked up in ``tables`` by its version and the card's name; they are
+    loaded only where there is a driver or a card.
     """
     system = read_system(root)
     reading, source = read_driver(root, environ, run)
-    reading = _completed(reading) if reading.driver or reading.gpus else reading
+    reading = _completed(reading, tables()) if reading.driver or reading.gpus else reading
     return HostFacts(
         subdir=system.subdir,
         glibc=system.glibc,
@@ -48,8 +52,7 @@ def read_host(
     )
 
 
-def _completed(reading: Reading) -> Reading:
-    tables = load_tables()
+def _completed(reading: Reading, tables: Tables) -> Reading:
     gpus = tuple(_with_capability(gpu, tables) for gpu in reading.gpus)
     unknown = sorted({gpu.name for gpu in gpus if gpu.compute_capability is None})
     problems = [f"the compute capability of {name} is neither told by the driver nor in the tables" for name in unknown]

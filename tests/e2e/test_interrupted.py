@@ -85,7 +85,7 @@ def test_inner_environments_are_not_destroyed(llmenv: Program, prefix: Path) -> 
     (outer / "conda-meta" / "history").write_text("")
     for arguments in (("remove", "-y"), ("create", "-y", "six")):
         refused = llmenv(arguments[0], "-p", outer, *arguments[1:])
-        assert refused.code == 1
+        assert refused.code == 2
         assert str(prefix) in refused.stderr
     assert (prefix / "conda-meta" / "history").is_file()
 

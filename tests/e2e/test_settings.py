@@ -47,6 +47,9 @@ def test_a_card_of_ones_own_counts_everywhere(llmenv: Program, tmp_path: Path) -
     host = machine(tmp_path / "host", f"{name}, 81559, [N/A]", "550.54.15")
     detected = llmenv("tiers", "detect", "--json", **host).result()
     assert detected["tier"] == "h100"
+    facts = llmenv("info", "--json", **host).result()["host"]
+    assert [card["compute_capability"] for card in facts["gpus"]] == [[9, 0]]
+    assert facts["problems"] == []
     chosen = llmenv("create", "--tier", "auto", "--dry-run", "--json", "six", **host).result()["tier"]["name"]
     assert chosen == "h100"
 

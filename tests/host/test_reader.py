@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.model import Gpu
 from conda_llmenv.process import Completed
@@ -64,6 +65,24 @@ def test_recorded_cuda_wins_over_the_table(tmp_path: Path) -> None:
     """cuda-compat makes a driver run a newer CUDA than it shipped with; the driver API's own number is read too."""
     files = {"sys/module/nvidia/version": "535.104.05", "run/llmenv/cuda-version": "12040\n"}
     assert read_host(recorded(tmp_path, files), {}, refuse).cuda_max == "12.4"
+
+
+def test_the_persons_own_tables_are_asked(tmp_path: Path) -> None:
+    """A card that only the person's tables know is no problem to anybody."""
+    own = {"gpus": {"compute_capability": {"entries": {"Something New": "11.0"}}}}
+    files = {"sys/module/nvidia/version": "550.54.15", CSV: "Something New, 1024, [N/A], 550.54.15\n"}
+    facts = read_host(recorded(tmp_path, files), {}, refuse, lambda: load_tables(own))
+    assert [gpu.compute_capability for gpu in facts.gpus] == [(11, 0)]
+    assert facts.problems == ()
+
+
+def test_no_tables_without_a_driver(tmp_path: Path) -> None:
+    """On a machine without a card nothing has to be looked up, so broken tables of one's own stop nobody there."""
+
+    def broken() -> Tables:
+        raise AssertionError("the tables were read")
+
+    assert read_host(recorded(tmp_path, {}), {}, refuse, broken).gpus == ()
 
 
 def test_capability_of_a_card_by_its_name(tmp_path: Path) -> None:
