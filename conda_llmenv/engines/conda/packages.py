@@ -1,0 +1,216 @@
+"""Packages in conda's caches: what may be used as it is, and how the rest is fetched and verified.
+
+conda takes a cached package by name, size and MD5, does not verify archives on a ``file://`` channel, and writes the
+address it fetches from to disk. Here a package counts as cached only if its sha256 is known to be the one asked for,
+every archive is verified, and credentials stay in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conda.base.context import context
+from conda.core.package_cache_data import PackageCacheData, ProgressiveFetchExtract
+from conda.core.path_actions import CacheUrlAction
+from conda.exceptions import ChecksumMismatchError
+from conda.gateways.connection.download import download
+from conda.gateways.disk.create import write_as_json_to_file
+from conda.gateways.disk.read import read_index_json
+from conda.models.records import PackageRecord
+from msgspec import Struct
+
+from conda_llmenv.engines.conda import convert
+from conda_llmenv.engines.rattler.cache import PackageCache
+from conda_llmenv.errors import InstallFailed
+from conda_llmenv.model import Record
+from conda_llmenv.ports import Reporter
+
+_PIECE = 1 << 20
+
+
+class Wanted(Struct, frozen=True):
+    """A record to install, ours and conda's."""
+
+    record: Record
+    package: Any
+
+    @classmethod
+    def of(cls, record: Record) -> Wanted:
+        """Return it with its counterpart."""
+        return cls(record, convert.to_package(record))
+
+
+def adopt(cache: PackageCache, wanted: Iterable[Wanted]) -> None:
+    """Let conda know of packages that the embedded engine has put into the cache they share.
+
+    That engine notes the archive's hash beside the folder and leaves out ``info/repodata_record.json``, without which
+    conda takes a package for one of unknown origin.
+    """
+    for one in wanted:
+        folder = cache.path(one.record)
+        noted = _noted_hash(cache, one.record)
+        if one.record.sha256 and noted == one.record.sha256 and _recorded(folder).get("sha256") != noted:
+            full = PackageRecord.from_objects(one.package, read_index_json(str(folder)))
+            write_as_json_to_file(str(folder / "info" / "repodata_record.json"), full)
+
+
+def _noted_hash(cache: PackageCache, record: Record) -> str:
+    try:
+        return cache.note_path(record).read_bytes()[8:40].hex() if (cache.path(record) / "info").is_dir() else ""
+    except OSError:
+        return ""
+
+
+def _recorded(folder: Path) -> Mapping[str, Any]:
+    from conda.gateways.disk.read import read_repodata_json
+
+    try:
+        return dict(read_repodata_json(str(folder)))
+    except (OSError, ValueError):
+        return {}
+
+
+def distrust(wanted: Iterable[Wanted]) -> None:
+    """Make conda overlook cached packages whose content is not known to be the one asked for; it fetches them anew."""
+    for folder in context.pkgs_dirs:
+        cache = PackageCacheData(folder)
+        for one in wanted:
+            found = cache.get(one.package, None)
+            if found is not None and not _is_the_one(found, one.record):
+                cache.remove(one.package, None)
+
+
+def _is_the_one(found: Any, record: Record) -> bool:
+    kind, expected = hash_of(record)
+    if found.is_extracted:
+        return bool(_recorded(Path(found.extracted_package_dir)).get(kind) == expected)
+    return bool(found.is_fetched) and digest(Path(found.package_tarball_full_path), kind) == expected
+
+
+def hash_of(record: Record) -> tuple[str, str | None]:
+    """Return the kind and value of the hash a record is verified by."""
+    return ("sha256", record.sha256) if record.sha256 else ("md5", record.md5)
+
+
+def digest(path: Path, kind: str) -> str:
+    """Return the hash of a file."""
+    found = hashlib.new(kind, usedforsecurity=False)
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no types where it is absent
+    """conda's download and extraction, with our progress and without credentials on disk.
+
+    Args:
+        wanted: what has to be in the caches.
+        reporter: who is told.
+        given_up: asked every now and then whether the work has become pointless.
+    """
+
+    def __init__(self, wanted: Iterable[Wanted], reporter: Reporter, given_up: Callable[[], bool]) -> None:
+        self._records = {one.package: one.record for one in wanted}
+        self._reporter = reporter
+        self._given_up = given_up
+        self._lock = threading.Lock()
+        self._done: dict[Any, float] = {}
+        super().__init__(tuple(self._records))
+
+    def missing(self) -> list[Record]:
+        """Return the records whose archive has to be fetched."""
+        self.prepare()
+        return [self._records[package] for package, (fetch, _) in self.paired_actions.items() if fetch]
+
+    def execute(self) -> None:
+        """Fetch and extract what is not there, as a stage of its own."""
+        missing = self.missing()
+        self._total = sum(record.size or 0 for record in missing) or None
+        if missing:
+            self._reporter.start("download", self._total)
+        super().execute()
+        if missing:
+            self._reporter.finish("download")
+
+    def make_actions_for_record(self, package: Any) -> tuple[Any, Any]:
+        """Return conda's two steps for a package, the first of them ours."""
+        fetch, extract = super().make_actions_for_record(package)
+        return (_Verified(fetch, self._records[package]) if fetch else None), extract
+
+    def advance(self, package: Any, fraction: float) -> None:
+        """Note how much of a package has arrived.
+
+        Raises:
+            InstallFailed: nobody needs it any more.
+        """
+        if self._given_up():
+            raise InstallFailed("stopped, because another part of the work has failed")
+        with self._lock:
+            self._done[package] = max(fraction, self._done.get(package, 0.0))
+            done = sum(fraction * (self._records[one].size or 0) for one, fraction in self._done.items())
+            self._reporter.advance("download", round(done), self._total)
+
+    def _progress_bar(self, package: Any, *_: Any, **__: Any) -> _Bar:
+        fetched = self.paired_actions[package][0] is not None
+        return _Bar((lambda fraction: self.advance(package, fraction)) if fetched else lambda _: None)
+
+
+class _Bar:
+    """What conda takes for a progress bar."""
+
+    def __init__(self, update_to: Callable[[float], None]) -> None:
+        self.update_to = update_to
+
+    def refresh(self) -> None:
+        """Draw nothing."""
+
+    def finish(self) -> None:
+        """Draw nothing; conda has said before that all of it is there."""
+
+    def close(self) -> None:
+        """Draw nothing."""
+
+
+class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
+    """conda's way of putting an archive into a cache, with the real address in memory only.
+
+    Args:
+        action: conda's own.
+        record: what is fetched; its address may carry credentials.
+    """
+
+    def __init__(self, action: Any, record: Record) -> None:
+        super().__init__(
+            action.url,
+            action.target_pkgs_dir,
+            action.target_package_basename,
+            sha256=record.sha256,
+            size=record.size,
+            md5=record.md5,
+        )
+        self._record = record
+
+    def _execute_channel(self, target_package_cache: Any, progress_update_callback: Any = None) -> None:
+        kind, expected = hash_of(self._record)
+        size = {} if self._record.size is None else {"size": self._record.size}
+        download(
+            self._record.url,
+            self.target_full_path,
+            progress_update_callback=progress_update_callback,
+            **{kind: expected},
+            **size,
+        )
+        target_package_cache._urls_data.add_url(self.url)  # noqa: SLF001 - what conda's own action does
+
+    def _execute_local(self, source_path: str, target_package_cache: Any, progress_update_callback: Any = None) -> None:
+        super()._execute_local(source_path, target_package_cache, progress_update_callback)
+        kind, expected = hash_of(self._record)
+        found = digest(Path(self.target_full_path), kind)
+        if found != expected:
+            Path(self.target_full_path).unlink()
+            raise ChecksumMismatchError(self.url, self.target_full_path, kind, expected, found)

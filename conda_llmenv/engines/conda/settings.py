@@ -1,0 +1,119 @@
+"""conda's context, caches and plugins, changed for as long as one piece of work lasts and then as they were.
+
+Every value is put where conda's own descriptors look first, the context's instance dictionary; names that begin with
+an underscore are the raw settings behind conda's computed ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conda.base.constants import DEFAULT_CONSOLE_REPORTER_BACKEND
+from conda.base.context import context
+from conda.core.package_cache_data import PackageCacheData
+from conda.core.prefix_data import PrefixData
+from conda.core.subdir_data import SubdirData
+from conda.gateways.connection.session import CondaSession, get_session
+from conda.plugins import hookimpl
+from conda.plugins.types import CondaVirtualPackage
+from conda.reporters import _get_render_func
+
+from conda_llmenv.model import VirtualPackage
+
+ALWAYS: Mapping[str, Any] = {
+    "quiet": True,
+    "json": False,
+    "_console": DEFAULT_CONSOLE_REPORTER_BACKEND,
+    "always_yes": True,
+    "dry_run": False,
+    "download_only": False,
+    "register_envs": False,
+    "notify_outdated_conda": False,
+}
+"""What holds for all work: nothing is asked or shown, and registering an environment is left to whoever commits it."""
+
+
+@contextlib.contextmanager
+def scoped(changes: Mapping[str, Any], virtual: Sequence[VirtualPackage] | None = None) -> Iterator[None]:
+    """Change settings of conda, and the virtual packages it sees (None: leave them), until the block ends."""
+    initialise()
+    values = vars(context)
+    before = dict(values)
+    values.pop("exclude_newer_policy", None)  # computed from settings, on versions that have it
+    values.update({**ALWAYS, **changes})
+    try:
+        with _own_caches(), _virtual_packages(virtual):
+            yield
+    finally:
+        values.clear()
+        values.update(before)
+
+
+def initialise() -> None:
+    """Read conda's configuration files, unless a ``conda`` command that runs us has done so."""
+    if not context._search_path:  # noqa: SLF001 - empty until somebody has read them; nothing public says so
+        context.__init__()
+
+
+@contextlib.contextmanager
+def _own_caches() -> Iterator[None]:
+    """Forget what conda remembers in this process, since it depends on settings; restore what cannot be wrong."""
+    remembered = [(kind._cache_, dict(kind._cache_)) for kind in (PrefixData, SubdirData)]
+    _forget()
+    try:
+        yield
+    finally:
+        for cache, content in remembered:
+            cache.clear()
+            cache.update(content)
+        _forget()
+
+
+def _forget() -> None:
+    PackageCacheData.clear()
+    get_session.cache_clear()
+    vars(CondaSession._thread_local).clear()  # noqa: SLF001 - sessions know whether they are offline
+    _get_render_func.cache_clear()
+
+
+class _Requested:
+    """A plugin that has the last word about virtual packages."""
+
+    def __init__(self, packages: Sequence[VirtualPackage]) -> None:
+        self._packages = packages
+
+    def conda_virtual_packages(self) -> Generator[None, Any, list[list[Any]]]:
+        """Answer with the requested packages, whatever other plugins found."""
+        yield
+        return [
+            [
+                CondaVirtualPackage(name=package.name.removeprefix("__"), version=package.version, build=package.build)
+                for package in self._packages
+            ]
+        ]
+
+
+hookimpl(wrapper=True)(_Requested.conda_virtual_packages)
+
+
+@contextlib.contextmanager
+def _virtual_packages(packages: Sequence[VirtualPackage] | None) -> Iterator[None]:
+    if packages is None:
+        yield
+        return
+    plugin = _Requested(packages)
+    manager = context.plugin_manager
+    manager.register(plugin, name="llmenv-request")
+    try:
+        yield
+    finally:
+        manager.unregister(plugin)
+
+
+def package_caches(first: Path) -> tuple[str, ...]:
+    """Return conda's package caches with another one before them."""
+    initialise()
+    return tuple(dict.fromkeys((str(first), *context.pkgs_dirs)))
