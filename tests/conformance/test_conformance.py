@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.conformance.asking import REVERSED, reversible
 from tests.conformance.cases import BASE, ENGINES, Asked, everything
@@ -15,12 +14,12 @@ from tests.conformance.verdicts import difference_faults, faults, unequal_record
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(1800)]
 
 
-def pairs(cases: Iterable[Asked], engines: Sequence[str] = ENGINES) -> list[ParameterSet]:
+def pairs(cases: Iterable[Asked], engines: Sequence[str] = ENGINES) -> list[object]:
     """Return every case with every engine, an engine's cases on one worker: they share one process."""
     return [_pair(asked, engine) for asked in cases for engine in engines]
 
 
-def _pair(asked: Asked, engine: str) -> ParameterSet:
+def _pair(asked: Asked, engine: str) -> object:
     marks = [pytest.mark.xdist_group(f"conformance-{engine}")]
     marks += [pytest.mark.conda] if engine != BASE else []
     marks += [pytest.mark.channels] if asked.world == "recorded" else []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from conda_llmenv.model import Record
+from tests.conformance.asking import request_of
 from tests.conformance.cases import Case, Difference, Failing
 from tests.conformance.messages import Answer, Failure
 from tests.conformance.worlds import Place
@@ -94,7 +96,7 @@ def _channel(record: Record, case: Case, place: Place) -> str:
 
 
 def _named(line: str, records: Iterable[Record]) -> str:
-    found = [f"{record} of {record.channel}" for record in records if record.name == line.split()[0]]
+    found = [f"{record} of {record.channel}" for record in records if record.name == line.split(maxsplit=1)[0]]
     return ", ".join(found) or "none of that name"
 
 
@@ -105,7 +107,9 @@ def _failure_faults(case: Case, expected: Failing, place: Place, answer: Answer)
         return
     if failure.code != expected.code:
         yield f"it is called {failure.code}: {failure.text}"
-    yield from (f"{name} is not named, but {failure.packages}" for name in expected.packages if name not in failure.packages)
+    yield from (
+        f"{name} is not named, but {failure.packages}" for name in expected.packages if name not in failure.packages
+    )
     yield from (f"{name} has no part in it" for name in expected.never if name in failure.packages)
     yield from (f"{word!r} is not said: {failure.text}" for word in expected.says if word not in failure.text)
     if failure.channel != expected.channel:
@@ -116,7 +120,8 @@ def _failure_faults(case: Case, expected: Failing, place: Place, answer: Answer)
 def _invented_names(case: Case, place: Place, failure: Failure) -> Iterator[str]:
     """Yield names that are neither asked for, nor virtual, nor any package's: an explanation that was misread."""
     known = place.names(case.channels, case.subdir or place.subdir)
-    asked = " ".join((*case.specs, *case.constraints))
+    request = request_of(case, place, Path())
+    asked = " ".join((*request.specs, *request.constraints))
     for name in failure.packages:
         if name not in known and not name.startswith("__") and name not in asked:
             yield f"{name!r} is no package"

@@ -120,4 +120,7 @@ def _flush() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    status = main(sys.argv[1])
+    _flush()
+    # As the program itself does: a library's threads may outlive the interpreter and abort what has done its work.
+    os._exit(status)
