@@ -27,14 +27,18 @@ def name_table() -> Mapping[str, Any]:
     return table
 
 
+def installed_names(conda_name: str) -> tuple[str, ...]:
+    """Return the PyPI distributions that a conda package, if it is one of Python's, installs, normalised."""
+    table = name_table()
+    if conda_name in table["unrelated"] or conda_name.startswith("__"):
+        return ()
+    return tuple(map(canonicalize_name, table["installs"].get(conda_name, (conda_name,))))
+
+
 @lru_cache(maxsize=16384)
 def pip_names(conda_name: str) -> tuple[str, ...]:
-    """Return the PyPI distributions (or patterns of them) a conda package stands for, normalised."""
-    table = name_table()
-    names = list(table["conda_to_pip"].get(conda_name, ()))
-    if conda_name not in table["unrelated"] and not conda_name.startswith("__"):
-        names.append(canonicalize_name(conda_name))
-    return tuple(dict.fromkeys(names))
+    """Return the PyPI distributions (or patterns of them) that pip would install over or beside a conda package."""
+    return (*installed_names(conda_name), *name_table()["replaces"].get(conda_name, ()))
 
 
 def same_distribution(conda_name: str, pip_name: str) -> bool:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from importlib import resources
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -13,16 +10,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from conda_llmenv.compose.ownership import installed_names
 from conda_llmenv.model import Notice, PipKind, PipRequirement, PipSection, Record
 
 _PURL = "pkg:pypi/"
-
-
-@lru_cache(maxsize=1)
-def _table() -> tuple[dict[str, list[str]], frozenset[str]]:
-    text = resources.files("conda_llmenv").joinpath("data/conda_to_pypi.json").read_text(encoding="utf-8")
-    table = json.loads(text)
-    return table["names"], frozenset(table["none"])
 
 
 def provided_distributions(records: Iterable[Record]) -> dict[str, str]:
@@ -46,10 +37,9 @@ def _distributions(record: Record) -> Iterator[tuple[str, str]]:
         for purl in purls:
             yield _from_purl(purl, record.version)
         return
-    names, none = _table()
-    if record.name not in none and is_python_package(record):
-        for name in names.get(record.name, [record.name]):
-            yield canonicalize_name(name), record.version
+    if is_python_package(record):
+        for name in installed_names(record.name):
+            yield name, record.version
 
 
 def _from_purl(purl: str, version: str) -> tuple[str, str]:

@@ -139,6 +139,24 @@ def test_a_replacement_may_come_from_either_side(text: str) -> None:
     assert fragment(text).replace
 
 
+@pytest.mark.parametrize(
+    ("conda", "pip"),
+    [("redis-py", "redis"), ("pytorch_geometric", "torch-geometric"), ("torchvision-cpu", "torchvision"),
+     ("nccl", "nvidia-nccl-cu12"), ("py-opencv", "opencv-contrib-python"), ("huggingface_hub", "huggingface-hub")],
+)  # fmt: skip
+def test_one_thing_by_two_names_has_two_owners(conda: str, pip: str) -> None:
+    """Whatever conda calls it, what pip would install over it or beside it needs somebody to choose."""
+    with pytest.raises(ConflictError) as caught:
+        merged(f"dependencies: [{conda}, pip, pip: [{pip}]]")
+    assert f"{pip}  would be installed by conda and by pip" in report(caught.value)
+
+
+@pytest.mark.parametrize("name", ["mamba", "boost", "graphviz", "zope"])
+def test_namesakes_get_along(name: str) -> None:
+    """Conda's mamba is a solver and PyPI's a test runner; nobody has to choose between two projects of one name."""
+    assert [one.name for one in merged(f"dependencies: [{name}, pip, pip: [{name}]]").pip.requirements] == [name]
+
+
 def test_every_kind_of_contradiction_has_its_way_out() -> None:
     """A pin across files, a file against itself and a package on both sides: one report, three ways out."""
     with pytest.raises(ConflictError) as caught:
