@@ -5,7 +5,7 @@ OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types suite suite-oldest soak bench format clean
+.PHONY: demo test lint types suite suite-oldest test-conda soak bench bench-conda format clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)
@@ -38,11 +38,19 @@ suite: $(VENV)/ready
 suite-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "engine"
 
+# CONDA_PYTHON is the Python of a base environment with conda >= 26.5.2 and this checkout (pip install --editable .).
+test-conda: $(VENV)/ready  ## what needs a real conda; CONDA_PYTHON names its Python
+	@test -x "$(CONDA_PYTHON)" || { echo "give CONDA_PYTHON=/path/to/base/bin/python"; exit 2; }
+	CONDA_PYTHON=$(CONDA_PYTHON) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/conda tests/conformance
+
 soak: $(VENV)/ready  ## long randomised runs: 500 kill points and more
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak --run-soak
 
 bench: $(VENV)/ready  ## speed and memory as ratios, side by side, into bench/results/
 	$(BIN)/python -m bench
+
+bench-conda: $(VENV)/ready  ## what the plugin adds to conda's own commands
+	$(BIN)/python -m bench.plugin $(CONDA_PYTHON)
 
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .

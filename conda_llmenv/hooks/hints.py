@@ -25,11 +25,12 @@ def hints(error: Any) -> Iterator[Any]:
     """Yield hints for one error of conda's; errors are told by name, so that none of their modules is loaded for it."""
     from conda.plugins.types import CondaErrorHint
 
-    for code, text in _found(type(error).__name__, str(error)):
+    for code, text in told(type(error).__name__, str(error)):
         yield CondaErrorHint(text=text, hint_code=code)
 
 
-def _found(kind: str, text: str) -> Iterator[tuple[str, str]]:
+def told(kind: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the code and text of each hint for an error of that class and message."""
     if "/nodefaults" in text or "channel nodefaults" in text.lower():
         yield "llmenv_nodefaults", NODEFAULTS
     if _CUDA.search(text):

@@ -11,8 +11,9 @@ from pathlib import Path
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.model import Notice
 from conda_llmenv.prefix.durable import write_file
-from conda_llmenv.prefix.location import HISTORY, is_in_change
+from conda_llmenv.prefix.location import is_in_change
 from conda_llmenv.prefix.lock import FolderLock
+from conda_llmenv.unlisted import HISTORY
 
 _LOCK_SECONDS = 10.0
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from conda_llmenv.prefix.durable import write_file
 from conda_llmenv.prefix.inspect import InstalledRecord
-from conda_llmenv.prefix.location import HISTORY
 from conda_llmenv.redact import strip
+from conda_llmenv.unlisted import HISTORY
 
 _SECTION = re.compile(r"==>\s*(?P<date>.+?)\s*<==")
 _ALIAS = re.compile(r"https://conda\.anaconda\.org/(?P<name>.+)")
@@ -46,18 +46,6 @@ def read_history(prefix: Path) -> tuple[Revision, ...]:
         elif line and revisions:
             revisions[-1] = _with_line(revisions[-1], line)
     return tuple(revisions)
-
-
-def withhold_history(prefix: Path) -> None:
-    """Keep conda from listing an environment that is being made, whatever a linking tool writes.
-
-    conda asks whether ``conda-meta/history`` is a plain file; rattler makes an empty one unless something is there. A
-    link to /dev/null satisfies the second and not the first.
-
-    Raises:
-        OSError: the disk refused.
-    """
-    (prefix / HISTORY).symlink_to("/dev/null")
 
 
 def write_history(prefix: Path, records: Iterable[InstalledRecord], specs: Sequence[str], command: str) -> None:

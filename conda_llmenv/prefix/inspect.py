@@ -84,7 +84,7 @@ def _source(text: str | None) -> str:
         if version_control:
             return f"{version_control['vcs']}+{data['url']}@{version_control['commit_id']}"
         return str(data.get("url", ""))
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return ""  # not what PEP 610 says: the name and version are all that is known
 
 

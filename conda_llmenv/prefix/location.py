@@ -17,9 +17,7 @@ from conda_llmenv.names import check_name
 from conda_llmenv.prefix.durable import explain
 from conda_llmenv.prefix.journal import Workplace
 from conda_llmenv.prefix.state import STATE_FILE
-
-HISTORY = Path("conda-meta", "history")
-"""The file by which conda knows a folder as an environment."""
+from conda_llmenv.unlisted import HISTORY
 
 LONGEST_PREFIX = 255
 """Bytes of a prefix that fit the placeholder compiled into conda packages."""

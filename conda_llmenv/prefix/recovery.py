@@ -19,8 +19,8 @@ from conda_llmenv.model import EnvState, Owner, Phase
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.durable import flush_folder, remove_tree
 from conda_llmenv.prefix.journal import Entry, Workplace
-from conda_llmenv.prefix.location import HISTORY
 from conda_llmenv.prefix.state import FOLDER, read_state
+from conda_llmenv.unlisted import HISTORY
 
 TRANSACTION = "transaction"
 """The key among a state's facts that names the change which made the environment."""

@@ -31,7 +31,7 @@ from conda_llmenv.model import EnvState, Notice, Phase
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.durable import disk_errors, explain, flush_folder
 from conda_llmenv.prefix.environments import register
-from conda_llmenv.prefix.history import withhold_history, write_history
+from conda_llmenv.prefix.history import write_history
 from conda_llmenv.prefix.inspect import installed
 from conda_llmenv.prefix.journal import Entry, Workplace
 from conda_llmenv.prefix.location import check_occupant, is_environment
@@ -41,6 +41,7 @@ from conda_llmenv.prefix.recovery import TRANSACTION, recover_locked, remove_par
 from conda_llmenv.prefix.signals import SignalGuard, deliver
 from conda_llmenv.prefix.state import FOLDER, write_spec, write_state
 from conda_llmenv.prefix.variables import write_variables
+from conda_llmenv.unlisted import withhold_history
 
 
 class PrefixTransaction:

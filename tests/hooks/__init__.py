@@ -1,0 +1,1 @@
+"""What conda is handed beyond the subcommand."""

@@ -1,0 +1,73 @@
+"""``environment.lock.yml``: what it says, and what it must never say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conda_llmenv.compose import merge, read_fragment
+from conda_llmenv.locks.environment_lock import FIRST_LINE, write, write_asked
+from conda_llmenv.model import AskedEnvironment, EnvSpec, Kind, Layer, LockedEnvironment, Source
+
+LOCKED = LockedEnvironment(
+    packages={"python": "3.11.7", "numpy": "2.2.6", "_openmp_mutex": "4.5"},
+    channels=("pytorch", "https://h.example/t/tk-abc/private", "conda-forge"),
+    nodefaults=True,
+    pip=("--extra-index-url https://me:secret@h.example/simple", "torch==2.13.0", "x @ git+https://h.example/x@0a1b"),
+    variables={"NCCL_DEBUG": "INFO", "HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz0123456789", "COLON": "a: b"},
+    facts={"tier": "a100", "python": "3.11.7", "odd": "two\nlines"},
+)
+
+
+def read(text: str) -> EnvSpec:
+    """Return a lockfile as it is composed from."""
+    source = Source("lock", "lock.yml", Path(), text.encode(), Kind.FRAGMENT, Layer.COMMAND_LINE)
+    return merge((read_fragment(source, lambda _path: b"", lambda _path: True),))
+
+
+def test_what_is_written_can_be_read_again() -> None:
+    """Versions, channels in order, the pip section and variables come back."""
+    spec = read(write(LOCKED))
+    assert {merged.name: merged.texts for merged in spec.specs if merged.name != "pip"} == {
+        "python": ("python 3.11.7.*",),
+        "numpy": ("numpy 2.2.6.*",),
+        "_openmp_mutex": ("_openmp_mutex 4.5.*",),
+    }
+    assert [channel.name for channel in spec.channels] == ["pytorch", "https://h.example/private", "conda-forge"]
+    assert spec.nodefaults is not None
+    assert [requirement.text for requirement in spec.pip.requirements] == [
+        "torch==2.13.0",
+        "x @ git+https://h.example/x@0a1b",
+    ]
+    assert {variable.name: variable.value for variable in spec.variables} == {"NCCL_DEBUG": "INFO", "COLON": "a: b"}
+
+
+def test_no_secret_is_written() -> None:
+    """Tokens, passwords and secret variables are left out; the variable's name tells who has to set it."""
+    text = write(LOCKED)
+    assert not any(secret in text for secret in ("tk-abc", "secret@", "hf_abc"))
+    assert "# HF_TOKEN holds a secret and is left out" in text
+
+
+def test_no_build_and_no_prefix_is_written() -> None:
+    """Each conda package is one line ``name=version``, sorted."""
+    lines = write(LOCKED).splitlines()
+    start = lines.index("dependencies:")
+    assert lines[start + 1 : start + 5] == ["  - _openmp_mutex=4.5", "  - numpy=2.2.6", "  - python=3.11.7", "  - pip:"]
+    assert not any(line.startswith(("name:", "prefix:")) for line in lines)
+
+
+def test_the_head_tells_what_it_is_for() -> None:
+    """A reader sees the tier before anything else, one fact a line whatever the fact holds."""
+    lines = write(LOCKED).splitlines()
+    assert lines[:4] == [FIRST_LINE, "# tier:    a100", "# python:  3.11.7", "# odd:     two lines"]
+
+
+def test_an_empty_environment_is_a_valid_file() -> None:
+    """Nothing at all still reads as an environment file."""
+    assert read(write(LockedEnvironment({}))).specs == ()
+
+
+def test_what_was_asked_is_written_unpinned() -> None:
+    """The same form without a head and without versions nobody asked for."""
+    text = write_asked(AskedEnvironment(("python >=3.10", "six"), channels=("conda-forge",)))
+    assert text == "channels:\n  - conda-forge\ndependencies:\n  - python >=3.10\n  - six\n"
