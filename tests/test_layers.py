@@ -11,12 +11,12 @@ PACKAGE = Path(__file__).parent.parent / "conda_llmenv"
 
 LEAVES = {"model", "ports", "errors", "names", "redact", "activation"}
 PURE = {"compose", "hardware", "locks", "data"}
-ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "library", "process"}
+ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "library", "process", "unlisted"}
 
 ALLOWED = {
     **dict.fromkeys(LEAVES, LEAVES),
     **dict.fromkeys(PURE, LEAVES | PURE),
-    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process"}),
+    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process", "unlisted"}),
     "pipeline": LEAVES | PURE | {"pipeline"},
     "cli": LEAVES | PURE | ADAPTERS | {"pipeline", "cli"},
     "hooks": LEAVES | PURE | ADAPTERS | {"pipeline", "cli", "hooks"},

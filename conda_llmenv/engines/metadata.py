@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from conda_llmenv.model import Record
+from conda_llmenv.unlisted import release_history, withhold_history
 
 SCRIPTS = ("post-link", "pre-link", "pre-unlink")
 """Programs of a package that conda runs when it is linked and that are not run here."""
@@ -19,25 +19,12 @@ SCRIPTS = ("post-link", "pre-link", "pre-unlink")
 
 @contextlib.contextmanager
 def without_history(prefix: Path) -> Iterator[None]:
-    """Keep the library from creating ``conda-meta/history`` in a new prefix before anything is linked.
-
-    conda takes every folder with that file for a finished environment. The library creates it only if nothing exists
-    there, so a link to the null device stands in its place for the time: it exists, conda does not count it as a file,
-    and whoever puts the real one there replaces the link.
-    """
-    history = prefix / "conda-meta" / "history"
-    if history.exists() and not history.is_symlink():
-        yield
-        return
-    history.parent.mkdir(parents=True, exist_ok=True)
-    history.unlink(missing_ok=True)
-    history.symlink_to(os.devnull)
+    """Keep the library from creating ``conda-meta/history`` in a new prefix before anything is linked."""
+    withhold_history(prefix)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # the prefix may be gone already
-            if history.is_symlink():
-                history.unlink()
+        release_history(prefix)
 
 
 def open_to_readers(prefix: Path) -> None:
