@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from msgspec import Struct
 from conda_llmenv.engines.conda.channel_faults import channel_fault
 from conda_llmenv.engines.disk import DISK_FULL, UNWRITABLE, disk_failure
 from conda_llmenv.engines.explain import conflict_lines, package_names
+from conda_llmenv.engines.metadata import damaged_records
 from conda_llmenv.errors import ChannelUnavailable, InputError, InstallFailed, LlmenvError, Unsatisfiable
 from conda_llmenv.model import Channel, InstallRequest, SolveRequest
 from conda_llmenv.redact import mask, strip
@@ -271,16 +274,36 @@ def _install_failure(causes: list[BaseException], request: InstallRequest) -> Ll
     error = full or different or causes[0]
     fault = Fault.of(error)
     number = _os_error(error, fault)
-    if number in DISK_FULL + UNWRITABLE:
-        path = _path_of(error, fault) or request.package_cache
+    if number in DISK_FULL + UNWRITABLE or (number and not isinstance(error, CondaError)):
         needed = EXTRACTED * sum(record.size or 0 for record in request.records)
-        return disk_failure(number, "the packages", path, needed)
+        return disk_failure(number, "the packages", _place(number, _path_of(error, fault), request), needed)
+    if isinstance(error, condas.CorruptedEnvironmentError):
+        return _bad_records(request)
     for kind, build in INSTALL_KINDS:
         if isinstance(error, kind):
             return build(fault)
     first, *rest = fault.lines
     return InstallFailed(
         first if isinstance(error, CondaError) else f"conda's installer broke down: {first}", details=rest
+    )
+
+
+def _place(number: int, path: Path | None, request: InstallRequest) -> Path:
+    """Return the path of a disk's failure, or the one of the two folders it most likely is about."""
+    folders = (request.prefix, request.package_cache)
+    if path is not None and any(path.is_relative_to(folder) for folder in folders):
+        return path
+    existing = {folder: next(one for one in (folder, *folder.parents) if one.exists()) for folder in folders}
+    if number in DISK_FULL:
+        return min(folders, key=lambda folder: shutil.disk_usage(existing[folder]).free)
+    return next((folder for folder in folders if not os.access(existing[folder], os.W_OK)), path or folders[0])
+
+
+def _bad_records(request: InstallRequest) -> LlmenvError:
+    return InstallFailed(
+        f"{request.prefix} holds records that cannot be read, so what is installed there is not known",
+        details=[str(path) for path in damaged_records(request.prefix)],
+        hint="make the environment anew; its spec is in conda-meta/llmenv/spec.json if llmenv made it",
     )
 
 

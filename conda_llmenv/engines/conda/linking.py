@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conda.core.link import PrefixSetup, UnlinkLinkTransaction
+from conda.core.solve import diff_for_unlink_link_precs
 from conda.models.prefix_graph import PrefixGraph
 
 from conda_llmenv.engines import metadata
@@ -26,9 +27,9 @@ def install(request: InstallRequest, reporter: Reporter) -> None:
     _check_hashes(request)
     with silenced(lambda text: reporter.line("link", text)), scoped(_settings(request)):
         wanted = {one.package: one for one in map(packages.Wanted.of, request.records)}
-        ordered = [wanted[package] for package in PrefixGraph(wanted).graph]  # scripts run in this order
-        transaction = UnlinkLinkTransaction(_setup(request, ordered))
-        _fetch(transaction, ordered, request, reporter)
+        setup = _setup(request, tuple(PrefixGraph(wanted).graph))
+        transaction = UnlinkLinkTransaction(setup)
+        _fetch(transaction, [wanted[package] for package in setup.link_precs], request, reporter)
         with metadata.without_history(request.prefix):
             _link(transaction, request, reporter)
     _strip_records(request.prefix)
@@ -43,11 +44,13 @@ def _settings(request: InstallRequest) -> dict[str, Any]:
     }
 
 
-def _setup(request: InstallRequest, ordered: list[packages.Wanted]) -> Any:
+def _setup(request: InstallRequest, ordered: tuple[Any, ...]) -> Any:
+    """Return what has to change in the prefix, dependencies first: link scripts run in this order."""
+    unlink, link = diff_for_unlink_link_precs(str(request.prefix), ordered, (), force_reinstall=False)
     return PrefixSetup(
         target_prefix=str(request.prefix),
-        unlink_precs=(),
-        link_precs=tuple(one.package for one in ordered),
+        unlink_precs=unlink,
+        link_precs=link,
         remove_specs=(),
         update_specs=tuple(convert.to_spec(text) for text in request.requested),
         neutered_specs=(),
@@ -69,8 +72,7 @@ def _fetch(transaction: Any, wanted: list[packages.Wanted], request: InstallRequ
     cache = PackageCache(request.package_cache)
     waiting = f"waiting for another process that uses the package cache {cache.folder}"
     with cache.locked(lambda: reporter.line("link", waiting)):
-        packages.adopt(cache, wanted)
-        packages.distrust(wanted)
+        packages.prepare(cache, wanted)
         fetch = packages.Fetch(wanted, reporter, lambda: _given_up(request))
         missing = fetch.missing()
         _check_reachable(missing, request)
@@ -105,7 +107,7 @@ def _link(transaction: Any, request: InstallRequest, reporter: Reporter) -> None
     transaction.prepare()
     transaction.verify()
     _check_needed(request)
-    transaction.execute_executor = _Counted(transaction.execute_executor, request, reporter)
+    transaction.execute_executor = _Counted(transaction.execute_executor, len(request.records), reporter)
     transaction.execute()
     reporter.finish("link")
 
@@ -122,9 +124,9 @@ def _check_needed(request: InstallRequest) -> None:
 class _Counted:
     """conda's executor of actions, which tells how many packages are linked."""
 
-    def __init__(self, executor: Any, request: InstallRequest, reporter: Reporter) -> None:
+    def __init__(self, executor: Any, total: int, reporter: Reporter) -> None:
         self._executor = executor
-        self._request = request
+        self._total = total
         self._reporter = reporter
 
     def map(self, function: Any, groups: Any) -> Iterator[Any]:
@@ -135,7 +137,7 @@ class _Counted:
             yield outcome
             if group.type == "link" and outcome is None:
                 linked += 1
-                self._reporter.advance("link", linked, len(self._request.records))
+                self._reporter.advance("link", linked, self._total)
 
 
 def _strip_records(prefix: Path) -> None:

@@ -7,9 +7,13 @@ every archive is verified, and credentials stay in memory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +23,18 @@ from conda.core.path_actions import CacheUrlAction
 from conda.exceptions import ChecksumMismatchError
 from conda.gateways.connection.download import download
 from conda.gateways.disk.create import write_as_json_to_file
-from conda.gateways.disk.read import read_index_json
+from conda.gateways.disk.read import read_index_json, read_repodata_json
 from conda.models.records import PackageRecord
 from msgspec import Struct
+from requests.exceptions import ChunkedEncodingError  # type: ignore[import-untyped]  # stubs for one name
 
 from conda_llmenv.engines.conda import convert
-from conda_llmenv.engines.rattler.cache import PackageCache
+from conda_llmenv.engines.conda.progress import Bar
+from conda_llmenv.engines.rattler.cache import PackageCache, is_sound
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import Record
 from conda_llmenv.ports import Reporter
+from conda_llmenv.redact import mask
 
 _PIECE = 1 << 20
 
@@ -44,16 +51,33 @@ class Wanted(Struct, frozen=True):
         return cls(record, convert.to_package(record))
 
 
-def adopt(cache: PackageCache, wanted: Iterable[Wanted]) -> None:
-    """Let conda know of packages that the embedded engine has put into the cache they share.
+def prepare(cache: PackageCache, wanted: Sequence[Wanted]) -> None:
+    """Sort out, in every cache of conda's, which packages may be used as they are; conda fetches the others anew.
+
+    Args:
+        cache: the first of the caches, which others share with us; held.
+        wanted: what will be looked for.
+    """
+    cache.drop_outdated(one.record for one in wanted)
+    for one in wanted:
+        _adopt(cache, one)
+    found = [(PackageCacheData(folder), one) for folder in context.pkgs_dirs for one in wanted]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        usable = list(pool.map(lambda pair: _is_usable(pair[0].get(pair[1].package, None), pair[1].record), found))
+    for (caches, one), good in zip(found, usable, strict=True):
+        if not good:
+            caches.remove(one.package, None)
+
+
+def _adopt(cache: PackageCache, one: Wanted) -> None:
+    """Let conda know of a package that the embedded engine has put into the cache they share.
 
     That engine notes the archive's hash beside the folder and leaves out ``info/repodata_record.json``, without which
     conda takes a package for one of unknown origin.
     """
-    for one in wanted:
-        folder = cache.path(one.record)
-        noted = _noted_hash(cache, one.record)
-        if one.record.sha256 and noted == one.record.sha256 and _recorded(folder).get("sha256") != noted:
+    folder, noted = cache.path(one.record), _noted_hash(cache, one.record)
+    if one.record.sha256 and noted == one.record.sha256 and _recorded(folder).get("sha256") != noted:
+        with contextlib.suppress(OSError, ValueError):  # it is damaged, and will be fetched anew
             full = PackageRecord.from_objects(one.package, read_index_json(str(folder)))
             write_as_json_to_file(str(folder / "info" / "repodata_record.json"), full)
 
@@ -66,29 +90,28 @@ def _noted_hash(cache: PackageCache, record: Record) -> str:
 
 
 def _recorded(folder: Path) -> Mapping[str, Any]:
-    from conda.gateways.disk.read import read_repodata_json
-
     try:
         return dict(read_repodata_json(str(folder)))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return {}
 
 
-def distrust(wanted: Iterable[Wanted]) -> None:
-    """Make conda overlook cached packages whose content is not known to be the one asked for; it fetches them anew."""
-    for folder in context.pkgs_dirs:
-        cache = PackageCacheData(folder)
-        for one in wanted:
-            found = cache.get(one.package, None)
-            if found is not None and not _is_the_one(found, one.record):
-                cache.remove(one.package, None)
+def _is_usable(found: Any, record: Record) -> bool:
+    """Return whether a cached package is whole and the one asked for, extracted or as an archive to extract.
 
-
-def _is_the_one(found: Any, record: Record) -> bool:
+    What is extracted and not whole is removed where the archive beside it is good: conda looks no further than whether
+    the folder is there.
+    """
+    if found is None:
+        return True
     kind, expected = hash_of(record)
-    if found.is_extracted:
-        return bool(_recorded(Path(found.extracted_package_dir)).get(kind) == expected)
-    return bool(found.is_fetched) and digest(Path(found.package_tarball_full_path), kind) == expected
+    folder = Path(found.extracted_package_dir)
+    if found.is_extracted and _recorded(folder).get(kind) == expected and is_sound(folder):
+        return True
+    if not found.is_fetched or digest(Path(found.package_tarball_full_path), kind) != expected:
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def hash_of(record: Record) -> tuple[str, str | None]:
@@ -155,25 +178,9 @@ class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no type
             done = sum(fraction * (self._records[one].size or 0) for one, fraction in self._done.items())
             self._reporter.advance("download", round(done), self._total)
 
-    def _progress_bar(self, package: Any, *_: Any, **__: Any) -> _Bar:
+    def _progress_bar(self, package: Any, *_: Any, **__: Any) -> Bar:
         fetched = self.paired_actions[package][0] is not None
-        return _Bar((lambda fraction: self.advance(package, fraction)) if fetched else lambda _: None)
-
-
-class _Bar:
-    """What conda takes for a progress bar."""
-
-    def __init__(self, update_to: Callable[[float], None]) -> None:
-        self.update_to = update_to
-
-    def refresh(self) -> None:
-        """Draw nothing."""
-
-    def finish(self) -> None:
-        """Draw nothing; conda has said before that all of it is there."""
-
-    def close(self) -> None:
-        """Draw nothing."""
+        return Bar(lambda fraction: self.advance(package, fraction)) if fetched else Bar()
 
 
 class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
@@ -196,6 +203,16 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
         self._record = record
 
     def _execute_channel(self, target_package_cache: Any, progress_update_callback: Any = None) -> None:
+        for attempts_left in range(max(1, context.remote_max_retries), -1, -1):
+            try:
+                self._download(progress_update_callback)
+                break
+            except ChunkedEncodingError as error:  # the connection broke; conda goes on where it was
+                if not attempts_left:
+                    raise self._cut_short(error) from None
+        target_package_cache._urls_data.add_url(self.url)  # noqa: SLF001 - what conda's own action does
+
+    def _download(self, progress_update_callback: Any) -> None:
         kind, expected = hash_of(self._record)
         size = {} if self._record.size is None else {"size": self._record.size}
         download(
@@ -205,9 +222,20 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
             **{kind: expected},
             **size,
         )
-        target_package_cache._urls_data.add_url(self.url)  # noqa: SLF001 - what conda's own action does
+
+    def _cut_short(self, error: Exception) -> InstallFailed:
+        return InstallFailed(
+            f"{self._record.file_name} did not arrive whole, and trying again did not help",
+            details=(mask(str(error)),),
+            hint="check the network or the proxy and run the same command again; what has arrived is kept",
+        )
 
     def _execute_local(self, source_path: str, target_package_cache: Any, progress_update_callback: Any = None) -> None:
+        if not Path(source_path).is_file():
+            raise InstallFailed(
+                f"{self._record.file_name} is listed by its channel but is not there: {source_path}",
+                hint="index the channel again, or ask its owner",
+            )
         super()._execute_local(source_path, target_package_cache, progress_update_callback)
         kind, expected = hash_of(self._record)
         found = digest(Path(self.target_full_path), kind)

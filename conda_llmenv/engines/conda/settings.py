@@ -11,22 +11,25 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conda.base.constants import DEFAULT_CONSOLE_REPORTER_BACKEND
 from conda.base.context import context
 from conda.core.package_cache_data import PackageCacheData
 from conda.core.prefix_data import PrefixData
 from conda.core.subdir_data import SubdirData
 from conda.gateways.connection.session import CondaSession, get_session
 from conda.plugins import hookimpl
-from conda.plugins.types import CondaVirtualPackage
+from conda.plugins.types import CondaReporterBackend, CondaVirtualPackage
 from conda.reporters import _get_render_func
 
+from conda_llmenv.engines.conda.progress import Renderer
 from conda_llmenv.model import VirtualPackage
+
+PLUGIN = "llmenv-engine"
+"""What conda calls the plugin that is registered while we work."""
 
 ALWAYS: Mapping[str, Any] = {
     "quiet": True,
     "json": False,
-    "_console": DEFAULT_CONSOLE_REPORTER_BACKEND,
+    "_console": PLUGIN,
     "always_yes": True,
     "dry_run": False,
     "download_only": False,
@@ -45,7 +48,7 @@ def scoped(changes: Mapping[str, Any], virtual: Sequence[VirtualPackage] | None 
     values.pop("exclude_newer_policy", None)  # computed from settings, on versions that have it
     values.update({**ALWAYS, **changes})
     try:
-        with _own_caches(), _virtual_packages(virtual):
+        with _own_caches(), _registered(virtual):
             yield
     finally:
         values.clear()
@@ -79,8 +82,20 @@ def _forget() -> None:
     _get_render_func.cache_clear()
 
 
-class _Requested:
-    """A plugin that has the last word about virtual packages."""
+class _Silent:
+    """A plugin with a display that shows nothing."""
+
+    def conda_reporter_backends(self) -> Iterator[Any]:
+        """Offer the display."""
+        yield CondaReporterBackend(name=PLUGIN, description="shows nothing", renderer=Renderer)
+
+
+class _Requested(_Silent):
+    """A plugin that has the last word about virtual packages as well.
+
+    Args:
+        packages: the ones that are there.
+    """
 
     def __init__(self, packages: Sequence[VirtualPackage]) -> None:
         self._packages = packages
@@ -96,17 +111,15 @@ class _Requested:
         ]
 
 
+hookimpl(_Silent.conda_reporter_backends)
 hookimpl(wrapper=True)(_Requested.conda_virtual_packages)
 
 
 @contextlib.contextmanager
-def _virtual_packages(packages: Sequence[VirtualPackage] | None) -> Iterator[None]:
-    if packages is None:
-        yield
-        return
-    plugin = _Requested(packages)
+def _registered(packages: Sequence[VirtualPackage] | None) -> Iterator[None]:
+    plugin = _Silent() if packages is None else _Requested(packages)
     manager = context.plugin_manager
-    manager.register(plugin, name="llmenv-request")
+    manager.register(plugin, name=PLUGIN)
     try:
         yield
     finally:
