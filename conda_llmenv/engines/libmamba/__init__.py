@@ -1,1 +1,1 @@
-"""mamba's solver as an engine, through libmambapy 2; downloading and linking stay with the embedded engine."""
+"""The engine that solves with libmambapy, in a process of its own, and installs with the embedded engine."""
