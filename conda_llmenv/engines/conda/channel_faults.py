@@ -49,12 +49,12 @@ RULES = tuple(
         (r"Permission denied", "may not be read by you", "ask its owner for read permission"),
         (r"No such file", "is not there: no repodata.json in its folders",
          "check the path; a channel has a noarch folder with repodata.json"),
-        (r"JSON|json|malformed|truncated|EOF while|missing field|expected value|invalid type|zstd",
+        (r"IncompleteRead|Connection (?:broken|aborted|reset)|RemoteDisconnected|Content-Length",
+         "broke off while it was read", "try again"),
+        (r"JSON|malformed|truncated|EOF while|missing field|expected (?:value|struct)|invalid (?:type|length)",
          "has repodata that cannot be read",
          "it is cut short or damaged: try again; for a folder of your own, index it again"),
-        (r"IncompleteRead|Connection (?:broken|aborted|reset)|RemoteDisconnected|CONNECTION FAILED|Content-Length",
-         "broke off while it was read", "try again"),
-        (r"HTTP \d\d\d|HTTPError", "cannot be read", ""),
+        (r"HTTP \d\d\d|HTTPError|CONNECTION FAILED", "cannot be read", ""),
     )
 )  # fmt: skip
 """The most specific first."""

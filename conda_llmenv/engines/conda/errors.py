@@ -96,24 +96,37 @@ class Fault(Struct, frozen=True):
     """A failure as text, secrets masked.
 
     Attributes:
-        lines: what it said, the reasons behind it included, without blank lines.
+        lines: what it said, without blank lines.
+        reason: what was behind it, in a line; empty for nothing.
         facts: what conda attached to it, such as ``url`` and ``status_code``.
     """
 
     lines: tuple[str, ...]
+    reason: str
     facts: dict[str, Any]
 
     @classmethod
     def of(cls, error: BaseException) -> Fault:
         """Describe a failure of whichever class."""
-        texts = [str(one) or type(one).__name__ for one in _chain(error)]
-        lines = [line.strip() for text in texts for line in mask(text).splitlines()]
-        return cls(tuple(dict.fromkeys(line for line in lines if line)), _facts(error))
+        *_, last = _chain(error)
+        lines = _lines(error) or (type(error).__name__,)
+        reason = " ".join(_lines(last)) if last is not error else ""
+        return cls(lines, reason, _facts(error))
 
     @property
     def text(self) -> str:
-        """All lines."""
-        return "\n".join(self.lines)
+        """All of it."""
+        return "\n".join((*self.lines, self.reason))
+
+    @property
+    def brief(self) -> tuple[str, ...]:
+        """The first line and what was behind it: enough where the rest is advice."""
+        return (self.lines[0], *((self.reason,) if self.reason else ()))
+
+
+def _lines(error: BaseException) -> tuple[str, ...]:
+    stripped = (line.strip() for line in mask(str(error)).splitlines())
+    return tuple(dict.fromkeys(line for line in stripped if line))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -241,7 +254,7 @@ def _channel_failure(error: BaseException, fault: Fault, request: SolveRequest) 
     return ChannelUnavailable(
         f"channel {shown} {found.why}",
         channel=shown,
-        details=(f"address  {mask(channel.url)}", *fault.lines[:6]),
+        details=(f"address  {mask(channel.url)}", *fault.brief),
         hint=found.hint,
     )
 
@@ -328,17 +341,17 @@ def _download(fault: Fault) -> LlmenvError:
     if status == "000":
         return InstallFailed(
             f"{file_name} cannot be downloaded: the channel's server is not reached",
-            details=fault.lines[:6],
+            details=fault.brief,
             hint="check the network and HTTPS_PROXY and run the same command again; what has arrived is kept",
         )
     hint = "the channel lists a file it does not give; try again later, or solve anew with fresh repodata"
     if status in {"401", "403", "407"}:
         hint = "the channel wants other credentials for its packages: check the token or account"
-    return InstallFailed(f"{file_name} cannot be downloaded", details=fault.lines[:3], hint=hint)
+    return InstallFailed(f"{file_name} cannot be downloaded", details=fault.brief, hint=hint)
 
 
 def _offline(fault: Fault) -> LlmenvError:
-    return InstallFailed("offline, and a package has to be downloaded", details=fault.lines[:3])
+    return InstallFailed("offline, and a package has to be downloaded", details=fault.brief)
 
 
 def _script(fault: Fault) -> LlmenvError:

@@ -13,6 +13,7 @@ from conda.models.prefix_graph import PrefixGraph
 
 from conda_llmenv.engines import metadata
 from conda_llmenv.engines.conda import convert, packages
+from conda_llmenv.engines.conda.compat import extraction_in_threads
 from conda_llmenv.engines.conda.settings import package_caches, scoped
 from conda_llmenv.engines.conda.silence import silenced
 from conda_llmenv.engines.rattler.cache import PackageCache
@@ -81,7 +82,8 @@ def _fetch(transaction: Any, wanted: list[packages.Wanted], request: InstallRequ
         for record in missing:
             cache.note_path(record).unlink(missing_ok=True)  # it would speak of what is replaced
         transaction._pfe = fetch  # noqa: SLF001 - the transaction keeps conda's there and has no parameter for it
-        transaction.download_and_extract()
+        with extraction_in_threads():
+            transaction.download_and_extract()
 
 
 def _check_reachable(missing: list[Record], request: InstallRequest) -> None:

@@ -8,6 +8,8 @@ Both become what every solver understands, folders with less in them.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -125,9 +127,11 @@ def sources(request: SolveRequest, limits: Limits, folder: Path) -> Iterator[Sou
     try:
         yield Sources(request, tuple(urls))
     finally:
-        for url in narrowed:
-            for subdir in request.subdirs:
+        for subdir in request.subdirs:
+            for url in narrowed:
                 _forget(url, subdir)
+            for channel in request.channels:
+                _strip_state(channel.url, subdir)
 
 
 def _narrow(path: Path, folder: Path, limits: Limits, position: int) -> None:
@@ -172,6 +176,21 @@ def _forget(url: str, subdir: str) -> None:
     path = cached(url, subdir)
     for leftover in path.parent.glob(f"{path.stem}.*"):
         leftover.unlink(missing_ok=True)
+
+
+def _strip_state(url: str, subdir: str) -> None:
+    """Take credentials out of what conda notes beside cached repodata; it never reads that address again."""
+    if strip(url) == url:
+        return
+    fetcher = _fetcher(url, subdir)
+    state = Path(fetcher.cache_path_state)
+    with contextlib.suppress(OSError, ValueError):
+        noted = json.loads(state.read_bytes())
+        if isinstance(noted, dict) and isinstance(noted.get("url"), str):
+            clean = state.with_name(f"{state.name}.{os.getpid()}")
+            clean.write_text(json.dumps({**noted, "url": strip(noted["url"])}, indent=2), encoding="utf-8")
+            clean.replace(state)
+    Path(fetcher.cache_path_json).with_suffix(".q").unlink(missing_ok=True)  # the classic solver's own form of it
 
 
 def check_cached(request: SolveRequest) -> None:

@@ -20,6 +20,7 @@ from conda.plugins import hookimpl
 from conda.plugins.types import CondaReporterBackend, CondaVirtualPackage
 from conda.reporters import _get_render_func
 
+from conda_llmenv.engines.conda.compat import forget_cutoff
 from conda_llmenv.engines.conda.progress import Renderer
 from conda_llmenv.model import VirtualPackage
 
@@ -45,8 +46,8 @@ def scoped(changes: Mapping[str, Any], virtual: Sequence[VirtualPackage] | None 
     initialise()
     values = vars(context)
     before = dict(values)
-    values.pop("exclude_newer_policy", None)  # computed from settings, on versions that have it
     values.update({**ALWAYS, **changes})
+    forget_cutoff()
     try:
         with _own_caches(), _registered(virtual):
             yield

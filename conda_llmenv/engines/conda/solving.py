@@ -13,6 +13,7 @@ from conda.models.match_spec import MatchSpec
 from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
+from conda_llmenv.engines.conda.compat import solver_backend
 from conda_llmenv.engines.conda.errors import solve_errors
 from conda_llmenv.engines.conda.settings import initialise, scoped
 from conda_llmenv.engines.conda.silence import silenced
@@ -127,9 +128,8 @@ def _chosen(
     request: SolveRequest, question: Question, pins: Mapping[str, Any], sources: repodata.Sources, prefix: Path
 ) -> tuple[Any, ...]:
     """Ask conda's solver, as ``conda create`` does, plugins that look at solves included."""
-    backend = context.plugin_manager.get_solver_backend()  # not the cached one: it may be bound to sharded repodata
     vars(context)["pinned_packages"] = tuple(str(pin) for pin in pins.values())
-    solver = backend(
+    solver = solver_backend()(
         str(prefix),
         sources.channels(),
         subdirs=request.subdirs,
