@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from conda_llmenv.cli.wiring import user_config
+from conda_llmenv.config import resolve_channels
 from conda_llmenv.errors import NotFoundError
 from conda_llmenv.hooks.errors import as_conda_errors
 from conda_llmenv.locks import environment_lock
-from conda_llmenv.prefix.locked import read_asked, read_locked
+from conda_llmenv.prefix.locked import read_asked, read_lock
 
 
 def export_lock(environment: Any) -> str:
@@ -18,8 +20,9 @@ def export_lock(environment: Any) -> str:
         CondaValueError: its records are broken.
     """
     with as_conda_errors():
-        channels = environment.config.channels if environment.config else ()
-        return environment_lock.write(read_locked(Path(environment.prefix), [str(channel) for channel in channels]))
+        names = tuple(map(str, environment.config.channels)) if environment.config else ()
+        channels = resolve_channels(names, user_config()) if names else ()
+        return environment_lock.write(read_lock(Path(environment.prefix), channels, subdir=environment.platform))
 
 
 def export_asked(environment: Any) -> str:

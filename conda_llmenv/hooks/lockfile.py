@@ -9,7 +9,8 @@ from conda_llmenv.compose import merge, read_fragment
 from conda_llmenv.hooks.environment import to_conda
 from conda_llmenv.hooks.errors import as_conda_errors
 from conda_llmenv.library import default_library
-from conda_llmenv.locks.environment_lock import FILE_NAMES, FIRST_LINE
+from conda_llmenv.locks.environment_lock import FILE_NAMES
+from conda_llmenv.locks.header import FIRST_LINE
 
 
 def is_lock(filename: str | None) -> bool:

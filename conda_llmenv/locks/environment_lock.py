@@ -11,35 +11,56 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from conda_llmenv.compose.reader import NODEFAULTS
 from conda_llmenv.compose.render import scalar
-from conda_llmenv.model import AskedEnvironment, LockedEnvironment
+from conda_llmenv.locks.header import with_head
+from conda_llmenv.model import AskedEnvironment, Lock, PipPackage
 from conda_llmenv.redact import has_secret, strip
 
 FILE_NAMES = ("environment.lock.yml", "environment.lock.yaml")
 
-FIRST_LINE = "# Locked by llmenv: every package with its version; builds are left to the solver of each platform."
-"""How a lock is told from other environment files, whatever it is called."""
+
+def write(lock: Lock) -> str:
+    """Return the lockfile of the first platform: UTF-8 text, line feeds, the same for the same environment."""
+    platform = lock.platforms[0]
+    body = _body(
+        channels=[channel.name for channel in lock.channels],
+        nodefaults=lock.nodefaults,
+        dependencies=[f"{record.name}={record.version}" for record in platform.records],
+        pip=[*lock.pip_options, *map(requirement_line, platform.pip)],
+        variables=lock.variables,
+    )
+    return with_head(body, lock.facts, lock.specs, lock.input_hash)
 
 
-def write(environment: LockedEnvironment) -> str:
-    """Return the lockfile: UTF-8 text, line feeds, the same for the same environment."""
-    return "\n".join((*_head(environment.facts), *_body(environment), ""))
+def write_asked(asked: AskedEnvironment) -> str:
+    """Return what was asked for as an environment.yml of the same form: no head, not pinned."""
+    return _body(
+        channels=asked.channels,
+        nodefaults=asked.nodefaults,
+        dependencies=asked.dependencies,
+        pip=asked.pip,
+        variables=asked.variables,
+    )
 
 
-def write_asked(environment: AskedEnvironment) -> str:
-    """Return what was asked for as an environment.yml of the same form, not pinned."""
-    return "\n".join((*_body(environment), ""))
+def requirement_line(package: PipPackage) -> str:
+    """Return the line that asks pip for exactly this distribution."""
+    return package.requirement or f"{package.name}=={package.version}"
 
 
-def _head(facts: Mapping[str, str]) -> Iterator[str]:
-    yield FIRST_LINE
-    for label, text in facts.items():
-        yield f"# {label + ':':<9}{' '.join(strip(text).split())}"
-
-
-def _body(environment: LockedEnvironment | AskedEnvironment) -> Iterator[str]:
-    yield from _channels(environment.channels, nodefaults=environment.nodefaults)
-    yield from _dependencies(environment.dependencies, environment.pip)
-    yield from _variables(environment.variables)
+def _body(
+    *,
+    channels: Sequence[str],
+    nodefaults: bool,
+    dependencies: Sequence[str],
+    pip: Sequence[str],
+    variables: Mapping[str, str],
+) -> str:
+    lines = [
+        *_channels(channels, nodefaults=nodefaults),
+        *_dependencies(dependencies, pip),
+        *_variables(variables),
+    ]
+    return "\n".join((*lines, ""))
 
 
 def _channels(names: Sequence[str], *, nodefaults: bool) -> Iterator[str]:

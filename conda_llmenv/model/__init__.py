@@ -14,8 +14,8 @@ from conda_llmenv.model.fragments import (
     Variable,
 )
 from conda_llmenv.model.host import Gpu, HostFacts, TierChoice, VirtualPackage
-from conda_llmenv.model.lock import AskedEnvironment, LockedEnvironment
-from conda_llmenv.model.pip import PipPackage, PipPlan, PipRequest, PipResult
+from conda_llmenv.model.lock import AskedEnvironment, Lock, LockedPlatform
+from conda_llmenv.model.pip import PipArtifact, PipPackage, PipPlan, PipRequest, PipResult
 from conda_llmenv.model.provenance import Layer, Origin, Sourced
 from conda_llmenv.model.solve import Channel, InstallRequest, Record, Solution, SolveRequest
 from conda_llmenv.model.state import EnvState, Owner, Phase
@@ -34,7 +34,8 @@ __all__ = [
     "InstallRequest",
     "Kind",
     "Layer",
-    "LockedEnvironment",
+    "Lock",
+    "LockedPlatform",
     "MergedChannel",
     "MergedSpec",
     "MergedVariable",
@@ -42,6 +43,7 @@ __all__ = [
     "Origin",
     "Owner",
     "Phase",
+    "PipArtifact",
     "PipKind",
     "PipOption",
     "PipPackage",

@@ -6,30 +6,59 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from conda_llmenv.model.pip import PipPackage
+from conda_llmenv.model.solve import Channel, Record
 
-class LockedEnvironment(Struct, frozen=True):
-    """One environment, pinned, without the place it lives at and without credentials.
+
+class LockedPlatform(Struct, frozen=True):
+    """The packages of one platform, each sorted by name.
+
+    A format that has less than a record leaves the rest empty: an ``environment.lock.yml`` has name and version only,
+    an explicit list has what its addresses and hashes say.
 
     Attributes:
-        packages: name → version of every conda package.
-        channels: names or clean URLs, highest priority first.
-        nodefaults: the configured channels are not to be added.
-        pip: lines of a requirements file: options first, then one pinned requirement each.
-        variables: what activation sets.
-        facts: what a reader of the file should know, label → text, such as ``tier`` → ``a100``.
+        subdir: such as ``linux-64``.
+        records: conda packages; URLs are clean.
+        pip: distributions, pinned; requirement lines are clean.
     """
 
-    packages: Mapping[str, str]
-    channels: tuple[str, ...] = ()
+    subdir: str
+    records: tuple[Record, ...] = ()
+    pip: tuple[PipPackage, ...] = ()
+
+    def record(self, name: str) -> Record | None:
+        """Return the record of a package, or None."""
+        return next((record for record in self.records if record.name == name), None)
+
+
+class Lock(Struct, frozen=True):
+    """One environment, pinned for one platform or several, without the place it lives at and without credentials.
+
+    Attributes:
+        platforms: at least one.
+        channels: name and clean address, highest priority first.
+        nodefaults: the configured channels are not to be added.
+        specs: conda specs that were asked for; empty where the format or the tool that wrote it does not say.
+        pip_options: option lines of the pip section (indexes, mostly), in order.
+        variables: what activation sets.
+        facts: what a reader of the file should know, label → text, such as ``tier`` → ``a100``.
+        input_hash: what the composed layers came to when this was locked; empty where nobody noted it.
+        lines: package name → line of the file that was read, for messages; empty in a lock that was not read.
+    """
+
+    platforms: tuple[LockedPlatform, ...]
+    channels: tuple[Channel, ...] = ()
     nodefaults: bool = False
-    pip: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()
+    pip_options: tuple[str, ...] = ()
     variables: Mapping[str, str] = {}
     facts: Mapping[str, str] = {}
+    input_hash: str = ""
+    lines: Mapping[str, int] = {}
 
-    @property
-    def dependencies(self) -> tuple[str, ...]:
-        """Every package as ``name=version``, sorted by name."""
-        return tuple(f"{name}={version}" for name, version in sorted(self.packages.items()))
+    def platform(self, subdir: str) -> LockedPlatform | None:
+        """Return what is locked for a platform, or None."""
+        return next((platform for platform in self.platforms if platform.subdir == subdir), None)
 
 
 class AskedEnvironment(Struct, frozen=True):
@@ -37,6 +66,7 @@ class AskedEnvironment(Struct, frozen=True):
 
     Attributes:
         dependencies: specs, as the layers together ask for them.
+        pip: lines of a requirements file: options first, then the requirements.
     """
 
     dependencies: tuple[str, ...]

@@ -31,6 +31,20 @@ class PipRequest(Struct, frozen=True):
     offline: bool = False
 
 
+class PipArtifact(Struct, frozen=True):
+    """One file of a distribution that an index offers.
+
+    Attributes:
+        url: clean address, or ``file://``.
+        hashes: ``sha256:…`` and others.
+        size: bytes, None if unknown.
+    """
+
+    url: str
+    hashes: tuple[str, ...] = ()
+    size: int | None = None
+
+
 class PipPackage(Struct, frozen=True):
     """One distribution of a resolved pip section.
 
@@ -43,6 +57,8 @@ class PipPackage(Struct, frozen=True):
         size: bytes to download of the likely artifact, None if unknown.
         url: address of the artifact, or None.
         origin_text: who asked for it, for display.
+        direct: asked for by its address, not by name.
+        artifacts: every acceptable file, wheels first; empty where they are not known.
     """
 
     name: str
@@ -53,6 +69,7 @@ class PipPackage(Struct, frozen=True):
     size: int | None = None
     url: str | None = None
     direct: bool = False
+    artifacts: tuple[PipArtifact, ...] = ()
 
 
 class PipPlan(Struct, frozen=True):

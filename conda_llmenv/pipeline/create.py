@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
@@ -184,16 +185,7 @@ def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> d
         "channels": [strip(channel.url) for channel in plan.draft.channels],
         "virtual_packages": {virtual.name: virtual.version for virtual in plan.draft.virtual},
         "conda": [_record_json(record) for record in plan.solution.records],
-        "pip": [
-            {
-                "name": package.name,
-                "version": package.version,
-                "requirement": strip(package.requirement),
-                "hashes": list(package.hashes),
-                "url": strip(package.url) if package.url else None,
-            }
-            for package in packages
-        ],
+        "pip": [to_builtins(replace(package, requirement=strip(package.requirement))) for package in packages],
     }
 
 

@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conda_llmenv.model import AskedEnvironment, EnvState, LockedEnvironment
-from conda_llmenv.prefix.inspect import Distribution, InstalledRecord, distributions, installed
+import msgspec
+from msgspec import Struct
+from packaging.utils import canonicalize_name
+
+from conda_llmenv.errors import PrefixError
+from conda_llmenv.model import AskedEnvironment, Channel, EnvState, Lock, LockedPlatform, PipPackage, Record
+from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.state import read_spec, read_state
 from conda_llmenv.prefix.variables import read_variables
 from conda_llmenv.redact import MASK, strip
@@ -16,25 +21,51 @@ SHOWN = {"python": "python", "cuda-version": "CUDA", "pytorch": "torch"}
 """Packages whose version a reader looks for first, with their label."""
 
 
-def read_locked(prefix: Path, channels: Sequence[str] = ()) -> LockedEnvironment:
-    """Return what is in an environment, pinned.
+class _Package(Struct):
+    """The parts of a file in ``conda-meta`` that say which package it is."""
+
+    name: str
+    version: str
+    build: str = ""
+    build_number: int = 0
+    subdir: str = ""
+    fn: str = ""
+    url: str | None = None
+    channel: str | None = None
+    sha256: str | None = None
+    md5: str | None = None
+    size: int | None = None
+    timestamp: float | None = None
+    depends: tuple[str, ...] = ()
+    constrains: tuple[str, ...] = ()
+    noarch: str | bool | None = None
+    license: str | None = None
+    python_site_packages_path: str | None = None
+
+
+def read_lock(prefix: Path, channels: Sequence[Channel] = (), *, subdir: str = "linux-64") -> Lock:
+    """Return what is in an environment, pinned, with what is known of each package's origin.
 
     Args:
         prefix: the environment.
         channels: what to list where we have not made it and so do not know what was asked for.
+        subdir: the platform it is for.
 
     Raises:
         PrefixError: its records or its state are broken.
     """
-    records, state, spec = installed(prefix), read_state(prefix), read_spec(prefix) or {}
-    asked: Mapping[str, Any] = spec.get("asked", {})
-    return LockedEnvironment(
-        packages={record.name: record.version for record in records},
-        channels=tuple(_channels(spec) if spec else channels),
+    state, spec = read_state(prefix), read_spec(prefix)
+    records = read_records(prefix)
+    asked: Mapping[str, Any] = spec["asked"] if spec else {}
+    return Lock(
+        platforms=(LockedPlatform(subdir, records, tuple(_pip(spec, distributions(prefix)))),),
+        channels=tuple(_channels(spec) if spec else channels or _channels_of(records)),
         nodefaults=bool(asked.get("nodefaults")),
-        pip=tuple(_pip(spec) if spec else _foreign_pip(distributions(prefix))),
+        specs=tuple(text for one in asked.get("dependencies", ()) for text in one["specs"]),
+        pip_options=tuple(strip(option["text"]) for option in asked.get("pip", {}).get("options", ())),
         variables=read_variables(prefix),
         facts=_facts(records, state),
+        input_hash=str(spec.get("input_hash", "")) if spec else "",
     )
 
 
@@ -50,36 +81,93 @@ def read_asked(prefix: Path) -> AskedEnvironment | None:
     asked, pip = spec["asked"], spec["asked"]["pip"]
     return AskedEnvironment(
         dependencies=tuple(text for one in asked["dependencies"] for text in one["specs"]),
-        channels=tuple(_channels(spec)),
+        channels=tuple(channel.name for channel in _channels(spec)),
         nodefaults=bool(asked["nodefaults"]),
         pip=tuple(strip(one["text"]) for one in (*pip["options"], *pip["requirements"])),
         variables={one["name"]: one["value"] for one in asked["variables"] if one["value"] is not None},
     )
 
 
-def _channels(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the channels as they were asked for; one that had a secret in its name is written as its clean address."""
-    names = [channel["name"] for channel in spec["asked"]["channels"]]
-    addresses = list(spec.get("channels", ()))
-    if not names:
-        yield from addresses
-    for name in names:
-        end = name.rstrip("/").rpartition("/")[2]
-        yield next((url for url in addresses if url.endswith(f"/{end}")), strip(name)) if MASK in name else name
+def read_records(prefix: Path) -> tuple[Record, ...]:
+    """Return the conda packages of an environment as records with clean addresses, sorted by name.
+
+    Raises:
+        PrefixError: a record is broken; the message names the file.
+    """
+    return tuple(sorted(map(_record, (prefix / "conda-meta").glob("*.json")), key=lambda record: record.name))
 
 
-def _pip(spec: Mapping[str, Any]) -> Iterator[str]:
-    yield from (strip(option["text"]) for option in spec["asked"]["pip"]["options"])
-    for package in spec.get("pip", ()):
-        yield package["requirement"] or f"{package['name']}=={package['version']}"
+def _record(path: Path) -> Record:
+    try:
+        package = msgspec.json.decode(path.read_bytes(), type=_Package)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise PrefixError(
+            f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
+        ) from error
+    return Record(
+        name=package.name,
+        version=package.version,
+        build=package.build,
+        build_number=package.build_number,
+        subdir=package.subdir,
+        url=strip(package.url or ""),
+        channel=_base(package),
+        file_name=package.fn,
+        sha256=package.sha256,
+        md5=package.md5,
+        size=package.size,
+        timestamp=None if package.timestamp is None else int(package.timestamp),
+        depends=package.depends,
+        constrains=package.constrains,
+        noarch=package.noarch if isinstance(package.noarch, str) else None,
+        license=package.license,
+        python_site_packages_path=package.python_site_packages_path,
+    )
 
 
-def _foreign_pip(found: Sequence[Distribution]) -> Iterator[str]:
-    for one in found:
-        yield f"{one.name} @ {strip(one.source)}" if one.source else f"{one.name}=={one.version}"
+def _base(package: _Package) -> str:
+    """Return the channel's clean address: the package's own without its last two parts."""
+    url = strip(package.url or "")
+    return url.rsplit("/", 2)[0] if url.count("/") > 1 else strip(package.channel or "").rstrip("/")
 
 
-def _facts(records: Sequence[InstalledRecord], state: EnvState | None) -> dict[str, str]:
+def _channels(spec: Mapping[str, Any]) -> Iterator[Channel]:
+    """Yield the channels as they were asked for; one that had a secret in its name is known by its clean address."""
+    addresses = [str(url) for url in spec.get("channels", ())]
+    names = [str(channel["name"]) for channel in spec["asked"]["channels"]]
+    for name in names or addresses:
+        end = strip(name).rstrip("/").rpartition("/")[2]
+        url = next((url for url in addresses if url == name or url.endswith(f"/{end}")), strip(name))
+        yield Channel(url if MASK in name else name, url)
+
+
+def _channels_of(records: Sequence[Record]) -> Iterator[Channel]:
+    """Yield where the packages come from, in the order of the alphabet: nobody knows which came first."""
+    for url in sorted({record.channel for record in records if record.channel}):
+        yield Channel(url.rpartition("/")[2] if url.startswith("https://conda.anaconda.org/") else url, url)
+
+
+def _pip(spec: Mapping[str, Any] | None, present: Sequence[Distribution]) -> Iterator[PipPackage]:
+    """Yield what an installer put there: as we noted it where we did it, else as its metadata says."""
+    noted = {package["name"]: package for package in (spec or {}).get("pip", ())}
+    for one in present:
+        name = canonicalize_name(one.name)
+        known = noted.get(name)
+        if known is not None and known.get("version") in (None, one.version):
+            yield _noted(known, one)
+        else:
+            yield PipPackage(
+                name, one.version, f"{name} @ {strip(one.source)}" if one.source else f"{name}=={one.version}"
+            )
+
+
+def _noted(known: Mapping[str, Any], one: Distribution) -> PipPackage:
+    package = msgspec.convert({**known, "requirement": known.get("requirement") or ""}, PipPackage, strict=False)
+    line = package.requirement or f"{package.name}=={one.version}"
+    return msgspec.structs.replace(package, version=one.version, requirement=strip(line))
+
+
+def _facts(records: Sequence[Record], state: EnvState | None) -> dict[str, str]:
     versions = {record.name: record.version for record in records}
     facts = {"tier": state.tier or "", "recipe": state.recipe or ""} if state else {}
     facts |= {label: versions.get(name, "") for name, label in SHOWN.items()}

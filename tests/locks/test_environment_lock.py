@@ -5,16 +5,51 @@ from __future__ import annotations
 from pathlib import Path
 
 from conda_llmenv.compose import merge, read_fragment
-from conda_llmenv.locks.environment_lock import FIRST_LINE, write, write_asked
-from conda_llmenv.model import AskedEnvironment, EnvSpec, Kind, Layer, LockedEnvironment, Source
+from conda_llmenv.locks.environment_lock import write, write_asked
+from conda_llmenv.locks.header import FIRST_LINE, is_edited, read_head
+from conda_llmenv.model import (
+    AskedEnvironment,
+    Channel,
+    EnvSpec,
+    Kind,
+    Layer,
+    Lock,
+    LockedPlatform,
+    PipPackage,
+    Record,
+    Source,
+)
 
-LOCKED = LockedEnvironment(
-    packages={"python": "3.11.7", "numpy": "2.2.6", "_openmp_mutex": "4.5"},
-    channels=("pytorch", "https://h.example/t/tk-abc/private", "conda-forge"),
+
+def record(name: str, version: str) -> Record:
+    """Return a record with the least there is."""
+    return Record(
+        name, version, "0", 0, "linux-64", f"https://h.example/c/linux-64/{name}", "https://h.example/c", name
+    )
+
+
+LOCK = Lock(
+    platforms=(
+        LockedPlatform(
+            "linux-64",
+            (record("_openmp_mutex", "4.5"), record("numpy", "2.2.6"), record("python", "3.11.7")),
+            (
+                PipPackage("torch", "2.13.0", "torch==2.13.0"),
+                PipPackage("x", "1.0", "x @ git+https://h.example/x@0a1b"),
+            ),
+        ),
+    ),
+    channels=(
+        Channel("pytorch", "https://h.example/pytorch"),
+        Channel("https://h.example/t/tk-abc/private", "https://h.example/private"),
+        Channel("conda-forge", "https://h.example/conda-forge"),
+    ),
     nodefaults=True,
-    pip=("--extra-index-url https://me:secret@h.example/simple", "torch==2.13.0", "x @ git+https://h.example/x@0a1b"),
+    specs=("python >=3.10", "numpy"),
+    pip_options=("--extra-index-url https://me:secret@h.example/simple",),
     variables={"NCCL_DEBUG": "INFO", "HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz0123456789", "COLON": "a: b"},
     facts={"tier": "a100", "python": "3.11.7", "odd": "two\nlines"},
+    input_hash="sha256:0a",
 )
 
 
@@ -26,7 +61,7 @@ def read(text: str) -> EnvSpec:
 
 def test_what_is_written_can_be_read_again() -> None:
     """Versions, channels in order, the pip section and variables come back."""
-    spec = read(write(LOCKED))
+    spec = read(write(LOCK))
     assert {merged.name: merged.texts for merged in spec.specs if merged.name != "pip"} == {
         "python": ("python 3.11.7.*",),
         "numpy": ("numpy 2.2.6.*",),
@@ -43,28 +78,42 @@ def test_what_is_written_can_be_read_again() -> None:
 
 def test_no_secret_is_written() -> None:
     """Tokens, passwords and secret variables are left out; the variable's name tells who has to set it."""
-    text = write(LOCKED)
+    text = write(LOCK)
     assert not any(secret in text for secret in ("tk-abc", "secret@", "hf_abc"))
     assert "# HF_TOKEN holds a secret and is left out" in text
 
 
 def test_no_build_and_no_prefix_is_written() -> None:
     """Each conda package is one line ``name=version``, sorted."""
-    lines = write(LOCKED).splitlines()
+    lines = write(LOCK).splitlines()
     start = lines.index("dependencies:")
     assert lines[start + 1 : start + 5] == ["  - _openmp_mutex=4.5", "  - numpy=2.2.6", "  - python=3.11.7", "  - pip:"]
     assert not any(line.startswith(("name:", "prefix:")) for line in lines)
 
 
 def test_the_head_tells_what_it_is_for() -> None:
-    """A reader sees the tier before anything else, one fact a line whatever the fact holds."""
-    lines = write(LOCKED).splitlines()
-    assert lines[:4] == [FIRST_LINE, "# tier:    a100", "# python:  3.11.7", "# odd:     two lines"]
+    """A reader sees the tier before anything else, one fact a line whatever the fact holds; a program reads it back."""
+    text = write(LOCK)
+    assert text.splitlines()[:4] == [FIRST_LINE, "# tier:    a100", "# python:  3.11.7", "# odd:     two lines"]
+    head = read_head(text)
+    assert (head.ours, head.specs, head.input_hash) == (True, LOCK.specs, "sha256:0a")
+    assert head.facts == {"tier": "a100", "python": "3.11.7", "odd": "two lines"}
+
+
+def test_an_edit_shows() -> None:
+    """A changed, added or dropped line shows; comments, blank lines and line ends do not, nor does a lock without digest."""
+    text = write(LOCK)
+    assert not is_edited(text)
+    assert not is_edited(text.replace("\n", "\r\n"))
+    assert not is_edited(text.replace("dependencies:", "\n# why not\ndependencies:"))
+    assert is_edited(text.replace("numpy=2.2.6", "numpy=2.2.7"))
+    assert is_edited(text.replace("  - numpy=2.2.6\n", ""))
+    assert not is_edited("\n".join(line for line in text.splitlines() if not line.startswith("# digest")))
 
 
 def test_an_empty_environment_is_a_valid_file() -> None:
     """Nothing at all still reads as an environment file."""
-    assert read(write(LockedEnvironment({}))).specs == ()
+    assert read(write(Lock((LockedPlatform("linux-64"),)))).specs == ()
 
 
 def test_what_was_asked_is_written_unpinned() -> None:

@@ -1,0 +1,157 @@
+"""Every lockfile format: how it is called, which files are it, what it carries, and what reads and writes it."""
+
+from __future__ import annotations
+
+import importlib
+from fnmatch import fnmatch
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from conda_llmenv.errors import InputError
+from conda_llmenv.locks.header import FIRST_LINE
+from conda_llmenv.model import Lock
+
+
+class Format(Struct, frozen=True):
+    """One row of the table of formats.
+
+    Attributes:
+        name: as ``--format`` takes it.
+        module: what has ``write(lock) -> str`` and, where ``reads``, ``read(text, display) -> Lock``.
+        file_names: patterns of file names; the first is what is written.
+        summary: what it is for, in a line.
+        exact: it has an address and a hash for each package, so that nothing is solved.
+        platforms: it holds several platforms.
+        conda, pip: which packages it holds.
+        reads: whether it can be read.
+    """
+
+    name: str
+    module: str
+    file_names: tuple[str, ...]
+    summary: str
+    exact: bool = True
+    platforms: bool = False
+    conda: bool = True
+    pip: bool = True
+    reads: bool = True
+
+    def write(self, lock: Lock) -> str:
+        """Return the text of a lockfile.
+
+        Raises:
+            InputError: the lock holds what this format cannot say; all of it is named.
+        """
+        text: str = importlib.import_module(self.module).write(lock)
+        return text
+
+    def read(self, text: str, display: str) -> Lock:
+        """Return what a lockfile says.
+
+        Args:
+            text: of the file.
+            display: its path as shown in messages, which start with it and the line.
+
+        Raises:
+            FileFormatError: it is not what it should be.
+        """
+        lock: Lock = importlib.import_module(self.module).read(text, display)
+        return lock
+
+
+FORMATS = {
+    entry.name: entry
+    for entry in (
+        Format(
+            "environment",
+            "conda_llmenv.locks.environment_lock",
+            ("environment.lock.yml", "environment.lock.yaml"),
+            "for people and other platforms: name and version of everything, read by conda and mamba too",
+            exact=False,
+        ),
+        Format(
+            "pixi",
+            "conda_llmenv.locks.pixi",
+            ("pixi.lock",),
+            "exact, several platforms, conda and pip; read by pixi and rattler",
+            platforms=True,
+        ),
+        Format(
+            "conda-lock",
+            "conda_llmenv.locks.conda_lock",
+            ("conda-lock.yml", "*.conda-lock.yml"),
+            "exact, several platforms, conda and pip; read by conda-lock, mamba and micromamba",
+            platforms=True,
+        ),
+        Format(
+            "explicit",
+            "conda_llmenv.locks.explicit",
+            ("explicit.txt", "conda-*.lock"),
+            "exact, one platform, conda packages only; read by conda, mamba and micromamba",
+            pip=False,
+        ),
+        Format(
+            "pylock",
+            "conda_llmenv.locks.pylock",
+            ("pylock.toml", "pylock.*.toml"),
+            "exact, the pip section only (PEP 751); read by pip and uv",
+            conda=False,
+        ),
+        Format(
+            "requirements",
+            "conda_llmenv.locks.requirements",
+            ("requirements.lock.txt", "requirements.txt"),
+            "the pip section only, with hashes; read by pip and uv",
+            conda=False,
+        ),
+        Format(
+            "constraints",
+            "conda_llmenv.locks.constraints",
+            ("constraints.txt",),
+            "versions of the pip section for `pip install -c`",
+            exact=False,
+            conda=False,
+            reads=False,
+        ),
+    )
+}
+"""Every format, in the order a person meets them."""
+
+
+def format_of(name: str) -> Format:
+    """Return the format of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in FORMATS:
+        raise InputError(f"there is no lock format called {name!r}", hint=f"use one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def detect(file_name: str, text: str) -> Format:
+    """Return the format of a file: by its name, else by how it starts.
+
+    Raises:
+        InputError: it is no lockfile we know.
+    """
+    name = PurePath(file_name).name
+    for entry in FORMATS.values():
+        if entry.reads and any(fnmatch(name, pattern) for pattern in entry.file_names):
+            return entry
+    for mark, known in _MARKS:
+        if mark in text[:4096]:
+            return FORMATS[known]
+    readable = ", ".join(entry.file_names[0] for entry in FORMATS.values() if entry.reads)
+    raise InputError(f"{file_name} is no lockfile that is known here", hint=f"known are {readable}")
+
+
+_MARKS = (
+    ("@EXPLICIT", "explicit"),
+    ("lock-version", "pylock"),
+    ("content_hash:", "conda-lock"),
+    ("\nenvironments:", "pixi"),
+    (FIRST_LINE, "environment"),
+)
+"""What stands near the start of a file of each format, the most telling first."""
