@@ -101,7 +101,7 @@ def test_the_head_tells_what_it_is_for() -> None:
 
 
 def test_an_edit_shows() -> None:
-    """A changed, added or dropped line shows; comments, blank lines and line ends do not, nor does a lock without digest."""
+    """A changed, added or dropped line shows; comments, blank lines and line ends do not. No digest: nothing shows."""
     text = write(LOCK)
     assert not is_edited(text)
     assert not is_edited(text.replace("\n", "\r\n"))

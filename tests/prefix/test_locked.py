@@ -121,5 +121,5 @@ def test_an_odd_origin_file_is_no_origin(prefix: Path, text: str) -> None:
 def test_a_broken_record_is_named(prefix: Path, text: str) -> None:
     """Which file it is stands in the message."""
     (prefix / "conda-meta" / "broken-1-0.json").write_text(text)
-    with pytest.raises(PrefixError, match="broken-1-0.json"):
+    with pytest.raises(PrefixError, match=r"broken-1-0\.json"):
         read_lock(prefix)
