@@ -77,7 +77,7 @@ def _is_meant(named: Any, channel: Channel) -> bool:
 
 
 def to_channel(url: str) -> Any:
-    """Return conda's channel at an address, credentials included."""
+    """Return conda's channel at an address."""
     return CondaChannel(url)
 
 

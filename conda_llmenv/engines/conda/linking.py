@@ -16,6 +16,7 @@ from conda_llmenv.engines.conda import convert, packages
 from conda_llmenv.engines.conda.compat import extraction_in_threads
 from conda_llmenv.engines.conda.settings import package_caches, scoped
 from conda_llmenv.engines.conda.silence import silenced
+from conda_llmenv.engines.credentials import Credentials, base_of
 from conda_llmenv.engines.rattler.cache import PackageCache
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
@@ -26,7 +27,8 @@ from conda_llmenv.redact import has_secret, strip
 def install(request: InstallRequest, reporter: Reporter) -> None:
     """Download, verify and link every record; what fails half-way is left to whoever made the prefix."""
     _check_hashes(request)
-    with silenced(lambda text: reporter.line("link", text)), scoped(_settings(request)):
+    credentials = Credentials.of(sorted({base_of(record) for record in request.records}))
+    with silenced(lambda text: reporter.line("link", text)), scoped(_settings(request), credentials):
         wanted = {one.package: one for one in map(packages.Wanted.of, request.records)}
         setup = _setup(request, tuple(PrefixGraph(wanted).graph))
         transaction = UnlinkLinkTransaction(setup)

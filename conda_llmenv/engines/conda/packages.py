@@ -1,8 +1,8 @@
 """Packages in conda's caches: what may be used as it is, and how the rest is fetched and verified.
 
-conda takes a cached package by name, size and MD5, does not verify archives on a ``file://`` channel, and writes the
-address it fetches from to disk. Here a package counts as cached only if its sha256 is known to be the one asked for,
-every archive is verified, and credentials stay in memory.
+conda takes a cached package by name, size and MD5, does not verify archives on a ``file://`` channel, and gives up
+when a download breaks off. Here a package counts as cached only if it is whole and its sha256 is known to be the one
+asked for, and every archive is verified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from conda.base.context import context
 from conda.core.package_cache_data import PackageCacheData, ProgressiveFetchExtract
 from conda.core.path_actions import CacheUrlAction
 from conda.exceptions import ChecksumMismatchError
-from conda.gateways.connection.download import download
 from conda.gateways.disk.create import write_as_json_to_file
 from conda.gateways.disk.read import read_index_json, read_repodata_json
 from conda.models.records import PackageRecord
@@ -129,7 +128,7 @@ def digest(path: Path, kind: str) -> str:
 
 
 class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no types where it is absent
-    """conda's download and extraction, with our progress and without credentials on disk.
+    """conda's download and extraction, with our progress.
 
     Args:
         wanted: what has to be in the caches.
@@ -184,11 +183,11 @@ class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no type
 
 
 class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
-    """conda's way of putting an archive into a cache, with the real address in memory only.
+    """conda's way of putting an archive into a cache; a broken download is gone on with, a local archive verified.
 
     Args:
         action: conda's own.
-        record: what is fetched; its address may carry credentials.
+        record: what is fetched.
     """
 
     def __init__(self, action: Any, record: Record) -> None:
@@ -203,25 +202,16 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
         self._record = record
 
     def _execute_channel(self, target_package_cache: Any, progress_update_callback: Any = None) -> None:
-        for attempts_left in range(max(1, context.remote_max_retries), -1, -1):
-            try:
-                self._download(progress_update_callback)
-                break
-            except ChunkedEncodingError as error:  # the connection broke; conda goes on where it was
-                if not attempts_left:
-                    raise self._cut_short(error) from None
-        target_package_cache._urls_data.add_url(self.url)  # noqa: SLF001 - what conda's own action does
+        self._go_on(max(1, context.remote_max_retries), target_package_cache, progress_update_callback)
 
-    def _download(self, progress_update_callback: Any) -> None:
-        kind, expected = hash_of(self._record)
-        size = {} if self._record.size is None else {"size": self._record.size}
-        download(
-            self._record.url,
-            self.target_full_path,
-            progress_update_callback=progress_update_callback,
-            **{kind: expected},
-            **size,
-        )
+    def _go_on(self, attempts: int, *arguments: Any) -> None:
+        """Download; where the connection breaks, go on from there, ``attempts`` times."""
+        try:
+            super()._execute_channel(*arguments)
+        except ChunkedEncodingError as error:
+            if not attempts:
+                raise self._cut_short(error) from None
+            self._go_on(attempts - 1, *arguments)
 
     def _cut_short(self, error: Exception) -> InstallFailed:
         return InstallFailed(

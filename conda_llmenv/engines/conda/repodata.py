@@ -8,8 +8,6 @@ Both become what every solver understands, folders with less in them.
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,7 +70,7 @@ class Sources(msgspec.Struct, frozen=True):
 
     Attributes:
         request: whose channels they stand for, in the same order.
-        urls: their addresses.
+        urls: their addresses, without credentials.
     """
 
     request: SolveRequest
@@ -117,21 +115,19 @@ def sources(request: SolveRequest, limits: Limits, folder: Path) -> Iterator[Sou
     narrowed = []
     for position, channel in enumerate(request.channels):
         if not limits.concern(position):
-            urls.append(channel.url)
+            urls.append(strip(channel.url))
             continue
         place = folder / str(position)
         for subdir in request.subdirs:
-            _narrow(_fetch(channel.url, subdir), place / subdir, limits, position)
+            _narrow(_fetch(strip(channel.url), subdir), place / subdir, limits, position)
         narrowed.append(place.as_uri())
         urls.append(place.as_uri())
     try:
         yield Sources(request, tuple(urls))
     finally:
-        for subdir in request.subdirs:
-            for url in narrowed:
+        for url in narrowed:
+            for subdir in request.subdirs:
                 _forget(url, subdir)
-            for channel in request.channels:
-                _strip_state(channel.url, subdir)
 
 
 def _narrow(path: Path, folder: Path, limits: Limits, position: int) -> None:
@@ -178,21 +174,6 @@ def _forget(url: str, subdir: str) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def _strip_state(url: str, subdir: str) -> None:
-    """Take credentials out of what conda notes beside cached repodata; it never reads that address again."""
-    if strip(url) == url:
-        return
-    fetcher = _fetcher(url, subdir)
-    state = Path(fetcher.cache_path_state)
-    with contextlib.suppress(OSError, ValueError):
-        noted = json.loads(state.read_bytes())
-        if isinstance(noted, dict) and isinstance(noted.get("url"), str):
-            clean = state.with_name(f"{state.name}.{os.getpid()}")
-            clean.write_text(json.dumps({**noted, "url": strip(noted["url"])}, indent=2), encoding="utf-8")
-            clean.replace(state)
-    Path(fetcher.cache_path_json).with_suffix(".q").unlink(missing_ok=True)  # the classic solver's own form of it
-
-
 def check_cached(request: SolveRequest) -> None:
     """Refuse to solve offline without repodata: conda would take the channel for an empty one.
 
@@ -201,7 +182,7 @@ def check_cached(request: SolveRequest) -> None:
     """
     for channel in request.channels:
         remote = not channel.url.startswith("file:")
-        if remote and not any(cached(channel.url, subdir).exists() for subdir in request.subdirs):
+        if remote and not any(cached(strip(channel.url), subdir).exists() for subdir in request.subdirs):
             raise ChannelUnavailable(
                 f"channel {mask(channel.name)} is not in the repodata cache, and this run is offline",
                 channel=mask(channel.name),

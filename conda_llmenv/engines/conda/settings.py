@@ -1,4 +1,4 @@
-"""conda's context, caches and plugins, changed for as long as one piece of work lasts and then as they were.
+"""conda's context and caches, changed for as long as one piece of work lasts and then as they were.
 
 Every value is put where conda's own descriptors look first, the context's instance dictionary; names that begin with
 an underscore are the raw settings behind conda's computed ones.
@@ -7,7 +7,7 @@ an underscore are the raw settings behind conda's computed ones.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,17 @@ from conda.core.package_cache_data import PackageCacheData
 from conda.core.prefix_data import PrefixData
 from conda.core.subdir_data import SubdirData
 from conda.gateways.connection.session import CondaSession, get_session
-from conda.plugins import hookimpl
-from conda.plugins.types import CondaReporterBackend, CondaVirtualPackage
 from conda.reporters import _get_render_func
 
+from conda_llmenv.engines.conda import hooks
 from conda_llmenv.engines.conda.compat import forget_cutoff
-from conda_llmenv.engines.conda.progress import Renderer
+from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.model import VirtualPackage
-
-PLUGIN = "llmenv-engine"
-"""What conda calls the plugin that is registered while we work."""
 
 ALWAYS: Mapping[str, Any] = {
     "quiet": True,
     "json": False,
-    "_console": PLUGIN,
+    "_console": hooks.NAME,
     "always_yes": True,
     "dry_run": False,
     "download_only": False,
@@ -41,15 +37,23 @@ ALWAYS: Mapping[str, Any] = {
 
 
 @contextlib.contextmanager
-def scoped(changes: Mapping[str, Any], virtual: Sequence[VirtualPackage] | None = None) -> Iterator[None]:
-    """Change settings of conda, and the virtual packages it sees (None: leave them), until the block ends."""
+def scoped(
+    changes: Mapping[str, Any], credentials: Credentials, virtual: Sequence[VirtualPackage] | None = None
+) -> Iterator[None]:
+    """Change settings of conda until the block ends.
+
+    Args:
+        changes: setting → value.
+        credentials: what some channels want to see; conda is given their addresses without it.
+        virtual: the virtual packages that are there; None leaves them to conda.
+    """
     initialise()
     values = vars(context)
     before = dict(values)
-    values.update({**ALWAYS, **changes})
+    values.update({**ALWAYS, "channel_settings": hooks.channel_settings(credentials), **changes})
     forget_cutoff()
     try:
-        with _own_caches(), _registered(virtual):
+        with _own_caches(), hooks.registered(credentials, virtual):
             yield
     finally:
         values.clear()
@@ -81,50 +85,6 @@ def _forget() -> None:
     get_session.cache_clear()
     vars(CondaSession._thread_local).clear()  # noqa: SLF001 - sessions know whether they are offline
     _get_render_func.cache_clear()
-
-
-class _Silent:
-    """A plugin with a display that shows nothing."""
-
-    def conda_reporter_backends(self) -> Iterator[Any]:
-        """Offer the display."""
-        yield CondaReporterBackend(name=PLUGIN, description="shows nothing", renderer=Renderer)
-
-
-class _Requested(_Silent):
-    """A plugin that has the last word about virtual packages as well.
-
-    Args:
-        packages: the ones that are there.
-    """
-
-    def __init__(self, packages: Sequence[VirtualPackage]) -> None:
-        self._packages = packages
-
-    def conda_virtual_packages(self) -> Generator[None, Any, list[list[Any]]]:
-        """Answer with the requested packages, whatever other plugins found."""
-        yield
-        return [
-            [
-                CondaVirtualPackage(name=package.name.removeprefix("__"), version=package.version, build=package.build)
-                for package in self._packages
-            ]
-        ]
-
-
-hookimpl(_Silent.conda_reporter_backends)
-hookimpl(wrapper=True)(_Requested.conda_virtual_packages)
-
-
-@contextlib.contextmanager
-def _registered(packages: Sequence[VirtualPackage] | None) -> Iterator[None]:
-    plugin = _Silent() if packages is None else _Requested(packages)
-    manager = context.plugin_manager
-    manager.register(plugin, name=PLUGIN)
-    try:
-        yield
-    finally:
-        manager.unregister(plugin)
 
 
 def package_caches(first: Path) -> tuple[str, ...]:

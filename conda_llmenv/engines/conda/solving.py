@@ -21,6 +21,7 @@ from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.errors import InputError, Unsatisfiable
 from conda_llmenv.model import Record, SolveRequest
 from conda_llmenv.ports import Reporter
+from conda_llmenv.redact import strip
 
 PRIORITIES = {kind.name.lower(): kind for kind in ChannelPriority}
 """The words for channel priority."""
@@ -42,18 +43,18 @@ class Question(Struct, frozen=True):
 
 def solve(request: SolveRequest, reporter: Reporter) -> tuple[Record, ...]:
     """Return the chosen records, sorted by name, with addresses that can be fetched."""
-    question = _question(request)
+    credentials = Credentials.of(channel.url for channel in request.channels)
     with (
         tempfile.TemporaryDirectory(prefix="llmenv-conda-") as name,
         silenced(lambda text: reporter.line("solve", text)),
     ):
         folder = Path(name)
-        with scoped(_settings(request, folder), request.virtual_packages):
+        question = _question(request)
+        with scoped(_settings(request, folder), credentials, request.virtual_packages):
             if request.offline:
                 repodata.check_cached(request)
             with repodata.sources(request, question.limits, folder) as sources:
                 records = _preferring_locked(request, question, sources, folder / "prefix")
-    credentials = Credentials.of(channel.url for channel in request.channels)
     return tuple(credentials.restored(record) for record in records)
 
 
@@ -81,7 +82,7 @@ def _settings(request: SolveRequest, folder: Path) -> dict[str, Any]:
         )
     initialise()
     changes = {
-        "_channels": tuple(channel.url for channel in request.channels),
+        "_channels": tuple(strip(channel.url) for channel in request.channels),
         "channel_priority": PRIORITIES[request.channel_priority],
         "_subdir": next((subdir for subdir in request.subdirs if subdir != "noarch"), ""),
         "_subdirs": request.subdirs,
