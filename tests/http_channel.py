@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import socket
+import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +27,11 @@ class Fault:
         cut: send only so many bytes of the file, then close, although the whole length was announced.
         flip: change one byte in the middle; the size stays.
         stall: seconds of silence before the first byte.
-        pace: seconds between pieces of 64 KiB.
+        pace: seconds between pieces.
+        piece: bytes of a piece.
+        headers: headers of the answer, over those it would have.
+        reset: end the connection without an answer.
+        start: answer with 206 and the file from this byte on, whatever was asked for.
         times: how many requests it hits; None for every one.
     """
 
@@ -35,6 +41,10 @@ class Fault:
     flip: bool = False
     stall: float = 0.0
     pace: float = 0.0
+    piece: int = 65536
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reset: bool = False
+    start: int | None = None
     times: int | None = None
 
 
@@ -46,6 +56,7 @@ class Request:
     path: str
     authorization: str | None
     status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -140,15 +151,21 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.server_state.fault_for(path) or Fault("")
         status, file = self._find(path)
         status = fault.status or status
-        self.server_state.requests.append(Request(self.command, path, self.headers.get("Authorization"), status))
+        headers = dict(self.headers.items())
+        request = Request(self.command, path, self.headers.get("Authorization"), status, headers)
+        self.server_state.requests.append(request)
         if fault.stall:
             time.sleep(fault.stall)
-        if status != 200 or file is None:
-            self._refuse(status)
+        if fault.reset:
+            self._reset()
             return
-        content = file.read_bytes()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
+        if status != 200 or file is None:
+            self._refuse(status, fault.headers)
+            return
+        content = file.read_bytes()[fault.start or 0 :]
+        self.send_response(200 if fault.start is None else 206)
+        for name, value in ({"Content-Length": str(len(content))} | dict(fault.headers)).items():
+            self.send_header(name, value)
         self.end_headers()
         if with_body:
             self._send(_damaged(content, fault), fault)
@@ -168,16 +185,23 @@ class _Handler(BaseHTTPRequestHandler):
             return 404, None
         return 200, file
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
         if status == 401:
             self.send_header("WWW-Authenticate", 'Basic realm="channel"')
-        self.send_header("Content-Length", "0")
+        for name, value in ({"Content-Length": "0"} | dict(headers)).items():
+            self.send_header(name, value)
         self.end_headers()
 
+    def _reset(self) -> None:
+        """Close with RST instead of FIN, as a firewall does."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
     def _send(self, content: bytes, fault: Fault) -> None:
-        for start in range(0, len(content), 65536):
-            self.wfile.write(content[start : start + 65536])
+        for start in range(0, len(content), fault.piece):
+            self.wfile.write(content[start : start + fault.piece])
             time.sleep(fault.pace)
         if fault.cut is not None:
             self.wfile.flush()

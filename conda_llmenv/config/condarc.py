@@ -44,16 +44,13 @@ LISTS = {
 }
 """Settings that are lists, with what separates their items in an environment variable."""
 
-ONLY_CONDA = (
-    "client_ssl_cert",
-    "channel_settings",
-    "exclude_newer",
-    "exclude_newer_package",
-    "pinned_packages",
-    "disallowed_packages",
-    "signing_metadata_url_base",
-)
-"""Settings that change what may be installed, or who may ask for it, and that only conda itself knows how to honour."""
+ONLY_CONDA = ("client_ssl_cert", "channel_settings")
+"""Settings that say how channels are reached and that only conda itself knows how to honour."""
+
+NOT_HEEDED = ("pinned_packages", "disallowed_packages", "exclude_newer", "exclude_newer_package")
+"""Settings that say what may be installed, which to us is said by fragments alone; a person is told."""
+
+KNOWN = frozenset({*TYPES, *ONLY_CONDA, *NOT_HEEDED})
 
 OWN = tuple(key.removeprefix(PLUGIN) for key in TYPES if key.startswith(PLUGIN))
 """Our own settings, by the names conda knows them under."""
@@ -135,7 +132,7 @@ def canonical(key: str) -> str:
 
 def set_where(merged: Mapping[str, list[Setting]]) -> dict[str, Origin]:
     """Return where each known setting was set last, or finally."""
-    return {key: deciding(settings).origin for key, settings in merged.items() if key in TYPES or key in ONLY_CONDA}
+    return {key: deciding(settings).origin for key, settings in merged.items() if key in KNOWN}
 
 
 def llmenv_settings(values: Mapping[str, Any], origins: Mapping[str, Origin]) -> LlmenvSettings:
@@ -166,17 +163,29 @@ def _config(found: Gathered, expand: Expander, home: Path, root: Path | None) ->
     return CondaConfig(
         **values,
         root_prefix=root,
-        conda_settings={key: origins[key] for key in ONLY_CONDA if _is_set(found.merged.get(key, ()))},
+        conda_settings={key: origins[key] for key in ONLY_CONDA if _is_set(key, found)},
         llmenv=llmenv_settings(given, origins),
         files=found.files,
         sources=origins,
-        notices=found.notices,
+        notices=(*found.notices, *not_heeded({key: origins[key] for key in NOT_HEEDED if _is_set(key, found)})),
     )
 
 
-def _is_set(settings: Iterable[Setting]) -> bool:
-    """Return whether any source gives more than nothing."""
-    values = (setting.value for setting in settings)
+def not_heeded(settings: Mapping[str, Origin]) -> tuple[Notice, ...]:
+    """Return what a person should know of settings that are made and say nothing to us."""
+    hint = "write it into a fragment (dependencies, constraints, llmenv: exclude_newer)"
+    return tuple(
+        Notice("setting-not-heeded", f"{key} ({origin.where}) says nothing to llmenv", (origin,), hint)
+        for key, origin in settings.items()
+    )
+
+
+def _is_set(key: str, found: Gathered) -> bool:
+    """Return whether any source gives more than nothing; of ``channel_settings`` only ``auth`` counts."""
+    values = [setting.value for setting in found.merged.get(key, ())]
+    if key == "channel_settings":
+        entries = [entry for value in values if isinstance(value, tuple) for entry in value]
+        return any(isinstance(entry, Mapping) and "auth" in entry for entry in entries)
     return any(value.value not in {None, "", "false"} if isinstance(value, Item) else bool(value) for value in values)
 
 

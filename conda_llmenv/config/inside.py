@@ -7,17 +7,19 @@ counts. It does not know lines, so the files it read are read once more for thes
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from conda_llmenv.config.condarc import (
+    NOT_HEEDED,
     ONLY_CONDA,
     OWN,
     Gathered,
     canonical,
     gather,
     llmenv_settings,
+    not_heeded,
     requests_bundle,
     set_where,
 )
@@ -66,13 +68,15 @@ def config_of_conda(environ: Mapping[str, str], home: Path) -> CondaConfig:
     found = gather(_files(context), environ, home, tolerant=True)
     _add_command_line(found, context)
     written = Written(found, expand)
+    reader = _Reader(context, written, expand)
     try:
-        values = _Reader(context, written, expand).values()
+        values = reader.values()
     except LlmenvError:
         raise
     except Exception as error:
         raise _explained(error, found) from error
-    config = CondaConfig(**values, files=found.files, sources=written.where, notices=found.notices)
+    notices = (*found.notices, *not_heeded(reader.set_of(NOT_HEEDED)))
+    config = CondaConfig(**values, files=found.files, sources=written.where, notices=notices)
     return requests_bundle(config, environ)
 
 
@@ -126,9 +130,20 @@ class _Reader:
             "envs_dirs": tuple(map(Path, context.envs_dirs)),
             "pkgs_dirs": tuple(map(Path, context.pkgs_dirs)),
             "root_prefix": Path(context.root_prefix),
-            "conda_settings": {key: written.fallback(key) for key in ONLY_CONDA if getattr(context, key, None)},
+            "conda_settings": self.set_of(ONLY_CONDA),
             "llmenv": self._llmenv(),
         }
+
+    def set_of(self, keys: Iterable[str]) -> dict[str, Origin]:
+        """Return those of some settings that say anything, with their places."""
+        found = {}
+        for key in keys:
+            value = getattr(self._context, key, None)  # some came only with later versions
+            if key == "channel_settings":
+                value = [entry for entry in value or () if entry.get("auth")]
+            if value:
+                found[key] = self._written.fallback(key)
+        return found
 
     def _text(self, key: str) -> Any:
         hidden = f"_{key}"

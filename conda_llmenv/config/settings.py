@@ -105,7 +105,20 @@ class CondaConfig(Struct, frozen=True):
     @property
     def conda_only(self) -> tuple[str, ...]:
         """Return what is configured and only conda itself can honour, each with its place; empty for nothing."""
-        return tuple(f"{key} ({origin.where})" for key, origin in self.conda_settings.items())
+        found = dict(self.conda_settings)
+        if self._has_many_proxies():
+            found["proxy_servers"] = self.sources.get("proxy_servers", BUILT_IN)
+        return tuple(f"{key} ({origin.where})" for key, origin in found.items())
+
+    def _has_many_proxies(self) -> bool:
+        """Return whether hosts of one scheme have different proxies; others than conda know one a scheme."""
+        kinds = ("http", "https")
+        found = {
+            kind: {url for key, url in self.proxy_servers.items() if url and key.partition("://")[0] in {kind, "all"}}
+            for kind in kinds
+        }
+        by_host = any("://" in key for key in self.proxy_servers)
+        return by_host and any(len(urls) > 1 for urls in found.values())
 
     def package_cache(self) -> Path:
         """Return the first package cache that can be written, or made.

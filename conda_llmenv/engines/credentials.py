@@ -24,15 +24,18 @@ class Credentials(Struct, frozen=True):
 
     Attributes:
         secret_bases: clean channel URL → the URL as given, for those that carry a secret.
+        bases: all channel URLs without their secrets.
     """
 
     secret_bases: tuple[tuple[str, str], ...] = ()
+    bases: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, bases: Iterable[str]) -> Credentials:
         """Return the credentials in channel URLs."""
-        pairs = ((strip(base), base) for base in dict.fromkeys(bases))
-        return cls(tuple((clean, base) for clean, base in pairs if clean != base))
+        pairs = [(strip(base), base) for base in dict.fromkeys(bases)]
+        secret = tuple((clean, base) for clean, base in pairs if clean != base)
+        return cls(secret, tuple(clean for clean, _ in pairs))
 
     def restored(self, record: Record) -> Record:
         """Return a record of a clean channel with the URLs that can be fetched."""
@@ -59,6 +62,11 @@ class Credentials(Struct, frozen=True):
                 login = {"username": unquote(parts.username), "password": unquote(parts.password or "")}
                 found[parts.hostname] = {"BasicHTTP": login}
         return found
+
+    def hosts(self) -> tuple[str, ...]:
+        """Return the hosts of the channels, each once."""
+        hosts = (urlsplit(base).hostname for base in self.bases)
+        return tuple(dict.fromkeys(host for host in hosts if host))
 
 
 def without_secrets(record: Record) -> Record:

@@ -7,6 +7,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from conda_llmenv.model import Notice
+from conda_llmenv.ports import Reporter
+
+WITH_CONDA = "only conda itself can do that: run this as `conda llmenv`, with --engine conda"
+
 
 class NetworkSettings(Protocol):
     """The part of a conda configuration that concerns the network, under conda's own names."""
@@ -17,11 +22,15 @@ class NetworkSettings(Protocol):
 
     @property
     def proxy_servers(self) -> Mapping[str, str]:
-        """Scheme (``http``, ``https``) → proxy URL; keys that name a host as well are left out, for want of a way."""
+        """Scheme, ``all``, or either with a host (``https://host``) → proxy URL; the most particular key counts."""
 
     @property
     def remote_max_retries(self) -> int:
         """How often a request is tried again after a transient error."""
+
+    @property
+    def remote_read_timeout_secs(self) -> float:
+        """How many seconds nothing may come from a server; 0 for as many as it likes."""
 
     @property
     def conda_only(self) -> tuple[str, ...]:
@@ -33,12 +42,22 @@ class ClientOptions(Struct, frozen=True):
 
     Attributes:
         ssl_verify: True, False, or the path of a certificate bundle or of a folder of certificates.
-        proxy_servers: scheme → proxy URL; empty for what the environment says.
+        proxy_servers: as in the configuration; empty for what the environment says.
         max_retries: how often a request is tried again after a transient error.
         downloads: packages fetched at the same time.
+        read_timeout: seconds in which next to nothing arrives before a server is given up; 0 for no limit.
+        ignored: settings, each with its place, that an engine made with these options does not honour.
     """
 
     ssl_verify: bool | str = True
     proxy_servers: Mapping[str, str] = {}
     max_retries: int = 3
     downloads: int = 8
+    read_timeout: float = 60.0
+    ignored: tuple[str, ...] = ()
+
+
+def notice_ignored(options: ClientOptions, reporter: Reporter) -> None:
+    """Warn of what is configured and not honoured: silence would let a person look for the fault elsewhere."""
+    for setting in options.ignored:
+        reporter.notice(Notice("setting-ignored", f"{setting} is not honoured by this engine", hint=WITH_CONDA))

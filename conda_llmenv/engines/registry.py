@@ -158,6 +158,8 @@ def _options(settings: NetworkSettings | None) -> ClientOptions:
         ssl_verify=settings.ssl_verify,
         proxy_servers=dict(settings.proxy_servers),
         max_retries=settings.remote_max_retries,
+        read_timeout=settings.remote_read_timeout_secs,
+        ignored=settings.conda_only,
     )
 
 

@@ -77,19 +77,40 @@ def test_every_engine_can_be_set() -> None:
 
 
 def test_what_only_conda_can_honour_is_told_with_its_line(tmp_path: Path) -> None:
-    """A secret in a keyring that a plugin of conda reads, pins, a cutoff: never silently left out."""
-    config = load(
-        tmp_path,
+    """A certificate, a secret in a keyring that a plugin of conda reads, two proxies for one scheme: never silently."""
+    text = (
         "client_cert: ~/c.pem\nchannel_settings:\n- channel: private\n  auth: keyring\n"
-        "pinned_packages: [python=3.11]\ndisallow: []\ncooldown: 7d\n",
+        "proxy_servers: {https: 'http://a:1', 'https://host': 'http://b:1'}\n"
     )
-    assert config.conda_only == (
+    assert load(tmp_path, text).conda_only == (
         "client_ssl_cert (~/.condarc:1)",
         "channel_settings (~/.condarc:2)",
-        "exclude_newer (~/.condarc:7)",
-        "pinned_packages (~/.condarc:5)",
+        "proxy_servers (~/.condarc:5)",
     )
-    assert load(tmp_path, "channels: [a]\nclient_ssl_cert:\npinned_packages:\n").conda_only == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "channels: [a]\nclient_ssl_cert:\nchannel_settings: []\n",
+        "channel_settings: [{channel: a, exclude_newer: 7d}]\n",
+        "proxy_servers: {http: 'http://a:1', https: 'http://b:1'}\n",
+        "proxy_servers: {'https://host': 'http://b:1'}\n",
+        "proxy_servers: {https: 'http://b:1', 'https://host': 'http://b:1', all: }\n",
+    ],
+)
+def test_what_all_engines_honour_is_not_told(text: str, tmp_path: Path) -> None:
+    """One proxy a scheme, for all hosts or for one; empty settings."""
+    assert load(tmp_path, text).conda_only == ()
+
+
+def test_what_says_nothing_to_us_is_told(tmp_path: Path) -> None:
+    """Pins and cutoffs of .condarc: what goes into an environment is said by fragments, so that it can be repeated."""
+    text = "pinned_packages: [python=3.11]\ndisallow: []\ncooldown: 7d\n"
+    notices = load(tmp_path, text).notices
+    assert [notice.code for notice in notices] == ["setting-not-heeded"] * 2
+    assert notices[0].message == "pinned_packages (~/.condarc:1) says nothing to llmenv"
+    assert notices[1].message.startswith("exclude_newer (~/.condarc:3)")
 
 
 def test_the_bundle_of_requests_counts(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ class Settings:
     ssl_verify: bool | str = True
     proxy_servers: dict[str, str] = field(default_factory=dict)
     remote_max_retries: int = 3
+    remote_read_timeout_secs: float = 60.0
     conda_only: tuple[str, ...] = ()
 
 

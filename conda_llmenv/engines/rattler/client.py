@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import rattler
@@ -13,17 +13,28 @@ from rattler.networking import AddHeadersMiddleware
 
 from conda_llmenv.engines.credentials import Credentials, MemoryFile
 from conda_llmenv.engines.options import ClientOptions
+from conda_llmenv.engines.rattler.logins import AUTH_FILE, logins
+from conda_llmenv.engines.rattler.proxies import choose
 
 
 @contextlib.contextmanager
-def open_client(options: ClientOptions, credentials: Credentials) -> Iterator[rattler.Client]:
-    """Open a client; what it knows of secrets is gone when the context ends."""
-    logins = credentials.logins()
-    memory = MemoryFile(logins) if logins else None
+def open_client(
+    options: ClientOptions, credentials: Credentials, *, seconds: int | None = None
+) -> Iterator[rattler.Client]:
+    """Open a client; what it knows of secrets is gone when the context ends.
+
+    Args:
+        options: how to reach channels.
+        credentials: of the channels that will be asked.
+        seconds: the longest time for one request with its whole answer; None for no limit.
+    """
+    found = logins(credentials, os.environ, Path.home())
+    memory = MemoryFile(found) if found else None
     try:
-        config = rattler.Config.from_toml(_toml(options, credentials, memory))
-        with _certificates(options):
-            client = rattler.Client.from_config(config, max_retries=options.max_retries)
+        config = rattler.Config.from_toml(_toml(options, credentials))
+        variables = _certificates(options) | ({AUTH_FILE: memory.path} if memory is not None else {})
+        with _environment(variables):
+            client = rattler.Client.from_config(config, max_retries=options.max_retries, timeout=seconds)
         yield client
     finally:
         if memory is not None:
@@ -54,34 +65,37 @@ def install_config(options: ClientOptions) -> rattler.Config:
     return rattler.Config.from_toml(f"[concurrency]\ndownloads = {options.downloads}\n")
 
 
-def _toml(options: ClientOptions, credentials: Credentials, memory: MemoryFile | None) -> str:
+def _toml(options: ClientOptions, credentials: Credentials) -> str:
     """Write the library's own configuration; JSON strings are TOML strings."""
-    lines = [f"tls-no-verify = {str(options.ssl_verify is False).lower()}"]
-    if memory is not None:
-        lines.append(f"authentication-override-file = {json.dumps(memory.path)}")
-    lines.append("[mirrors]")
+    no_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    proxies = choose(options.proxy_servers, credentials.bases, no_proxy)
+    lines = [f"tls-no-verify = {str(options.ssl_verify is False).lower()}", "[mirrors]"]
     lines += [f"{json.dumps(clean)} = [{json.dumps(base)}]" for clean, base in credentials.mirrors().items()]
     lines.append("[proxy-config]")
-    lines += [
-        f"{scheme} = {json.dumps(url)}" for scheme, url in options.proxy_servers.items() if scheme in {"http", "https"}
-    ]
+    lines += [f"{scheme} = {json.dumps(url)}" for scheme, url in proxies.servers.items()]
+    if proxies.direct:
+        lines.append(f"non-proxy-hosts = {json.dumps(proxies.direct)}")
     return "\n".join(lines)
 
 
+def _certificates(options: ClientOptions) -> dict[str, str]:
+    """Return the variable that names a bundle or a folder of certificates."""
+    path = options.ssl_verify
+    if not isinstance(path, str) or path == "truststore":  # the library's own default is the system's store
+        return {}
+    return {"SSL_CERT_DIR" if Path(path).is_dir() else "SSL_CERT_FILE": path}
+
+
 @contextlib.contextmanager
-def _certificates(options: ClientOptions) -> Iterator[None]:
-    """Name the bundle while the client is made: the library reads it from the environment, then and only then."""
-    path = options.ssl_verify if isinstance(options.ssl_verify, str) and options.ssl_verify != "truststore" else None
-    if path is None:
-        yield
-        return
-    name = "SSL_CERT_DIR" if Path(path).is_dir() else "SSL_CERT_FILE"
-    before = os.environ.get(name)
-    os.environ[name] = path
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables while the client is made: the library reads them then, and only then."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 
 from conda_llmenv.engines.credentials import Credentials
-from conda_llmenv.engines.options import ClientOptions
+from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
-from conda_llmenv.engines.rattler.errors import solve_errors
+from conda_llmenv.engines.rattler.errors import silent_channels, solve_errors
+from conda_llmenv.engines.rattler.stalling import Fetching, unless
+from conda_llmenv.errors import ChannelUnavailable
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -31,8 +34,11 @@ class RattlerEngine:
         started = time.monotonic()
         reporter.start("solve")
         bases = [channel.url for channel in request.channels]
+        notice_ignored(self._options, reporter)
         with solve_errors(request), channel_client(self._options, bases) as client:
-            found = asyncio.run(solving.solve(request, client))
+            watch = Fetching(request.repodata_cache, 0 if client is None else self._options.read_timeout)
+            stalled = partial(_stalled, watch, request, self._options)
+            found = asyncio.run(unless(solving.solve(request, client), stalled))
         credentials = Credentials.of(bases)
         records = (credentials.restored(convert.to_record(record)) for record in found)
         ordered = tuple(sorted(records, key=lambda record: record.name))
@@ -48,3 +54,7 @@ class RattlerEngine:
         from conda_llmenv.engines.rattler.installation import install
 
         install(request, reporter, self._options)
+
+
+def _stalled(watch: Fetching, request: SolveRequest, options: ClientOptions) -> ChannelUnavailable | None:
+    return silent_channels(request, options.read_timeout) if watch.stalled() else None

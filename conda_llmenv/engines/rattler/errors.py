@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -159,6 +159,19 @@ def _channel_failure(text: str, request: SolveRequest) -> LlmenvError:
     )
 
 
+def silent_channels(request: SolveRequest, seconds: float) -> ChannelUnavailable:
+    """Return the failure of channels from which hardly anything came for so many seconds."""
+    remote = [channel for channel in request.channels if not channel.url.startswith("file:")]
+    names = ", ".join(mask(channel.name) for channel in remote)
+    which = f"channel {names} does" if len(remote) == 1 else f"one of the channels {names} does"
+    return ChannelUnavailable(
+        f"{which} not answer: next to nothing has come for {seconds:g} s",
+        channel=mask(remote[0].name) if len(remote) == 1 else "",
+        details=[f"address  {mask(channel.url)}" for channel in remote],
+        hint="try again; where the network is that slow, raise remote_read_timeout_secs in .condarc",
+    )
+
+
 def _lacks_label(channel: Channel, text: str) -> bool:
     away = not channel.url.startswith(ANACONDA)
     return away and "/label/" in channel.url and ("404" in text or "No such file" in text)
@@ -268,6 +281,15 @@ def _unreachable(fault: Fault) -> LlmenvError:
         f"{fault.package} cannot be downloaded: the channel's server is not reached",
         details=fault.causes[1:],
         hint="check the network and HTTPS_PROXY and run the same command again; what has arrived is kept",
+    )
+
+
+def silent_downloads(names: Sequence[str], seconds: float) -> InstallFailed:
+    """Return the failure of downloads of which hardly anything came for so many seconds."""
+    return InstallFailed(
+        f"{', '.join(names[:3])} stopped arriving: next to nothing has come for {seconds:g} s",
+        hint="run the same command again, what has arrived is kept; where the network is that slow, raise "
+        "remote_read_timeout_secs in .condarc",
     )
 
 

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import hashlib
 import io
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import rattler
 from rattler.package_streaming import download_to_writer
@@ -18,18 +18,19 @@ from conda_llmenv.engines.credentials import Credentials, base_of, without_secre
 from conda_llmenv.engines.options import ClientOptions
 from conda_llmenv.engines.rattler import cache, compat, convert
 from conda_llmenv.engines.rattler.client import channel_client, closed_client, install_config, open_client
-from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors
+from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors, silent_downloads
 from conda_llmenv.engines.rattler.progress import InstallProgress
+from conda_llmenv.engines.rattler.stalling import SLOWEST, Pace, unless
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
 from conda_llmenv.ports import Reporter
 from conda_llmenv.redact import mask, strip
 
-GIVEN_UP_SECONDS = 0.1
-"""How often a running installation asks whether it is still needed."""
-
 EXAMINED_BYTES = 64 * 1024 * 1024
 """Up to this size a download that is damaged time and again is fetched once more to compare its hash."""
+
+EXAMINED_SECONDS = 60
+"""How long that may take."""
 
 
 def install(request: InstallRequest, reporter: Reporter, options: ClientOptions) -> None:
@@ -53,7 +54,8 @@ def _link(request: InstallRequest, reporter: Reporter, options: ClientOptions) -
             _watched(progress, request.prefix),
             _client(request, options) as client,
         ):
-            asyncio.run(_unless_given_up(request, _install(request, progress, client, options)))
+            pointless = partial(_pointless, request, progress, Pace(options.read_timeout, SLOWEST))
+            asyncio.run(unless(_install(request, progress, client, options), pointless))
     except BaseException:
         packages.sweep(fetched)
         raise
@@ -71,29 +73,16 @@ def _client(request: InstallRequest, options: ClientOptions) -> Iterator[rattler
         yield client
 
 
-async def _unless_given_up(request: InstallRequest, work: Coroutine[Any, Any, None]) -> None:
-    """Await the work, and stop it when the request says that nobody needs it any more."""
-    main = asyncio.current_task()
-    if request.given_up is None or main is None:
-        await work
-        return
-    # The watcher is the task beside, not the work: an interruption belongs to the main task, which asyncio.run awaits.
-    watcher = asyncio.ensure_future(_cancel_when(request.given_up, main))
-    watcher.add_done_callback(lambda done: done.cancelled() or done.exception())
-    try:
-        await work
-    except asyncio.CancelledError:
-        if request.given_up():
-            raise InstallFailed("stopped, because another part of the work has failed") from None
-        raise
-    finally:
-        watcher.cancel()
-
-
-async def _cancel_when(given_up: Callable[[], bool], task: asyncio.Task[Any]) -> None:
-    while not given_up():  # noqa: ASYNC110 - what is asked changes in another thread
-        await asyncio.sleep(GIVEN_UP_SECONDS)
-    task.cancel()
+def _pointless(request: InstallRequest, progress: InstallProgress, pace: Pace) -> InstallFailed | None:
+    """Return why the installation should not go on, if there is a reason."""
+    if request.given_up is not None and request.given_up():
+        return InstallFailed("stopped, because another part of the work has failed")
+    waiting = progress.arriving()
+    if not waiting:
+        pace.restart()
+    elif pace.stalled(progress.received()):
+        return silent_downloads(waiting, pace.seconds)
+    return None
 
 
 async def _install(
@@ -180,7 +169,8 @@ def _examined(error: DamagedDownload, request: InstallRequest, options: ClientOp
     if record is None or record.sha256 is None or request.offline or not 0 < (record.size or 0) <= EXAMINED_BYTES:
         return error
     sent = io.BytesIO()
-    with contextlib.suppress(Exception), open_client(options, Credentials.of([base_of(record)])) as client:
+    once = Credentials.of([base_of(record)])
+    with contextlib.suppress(Exception), open_client(options, once, seconds=EXAMINED_SECONDS) as client:
         asyncio.run(download_to_writer(client, strip(record.url), sent))
     actual = hashlib.sha256(sent.getvalue()).hexdigest()
     if record.size != len(sent.getvalue()) or actual == record.sha256:

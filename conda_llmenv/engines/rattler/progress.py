@@ -38,6 +38,8 @@ class InstallProgress(InstallerReporter):
         self._records = {record.name: record for record in request.records}
         self._to_download = sum(record.size or 0 for record in fetched) or None
         self._bytes: dict[int, int] = {}
+        self._names: dict[int, str] = {}
+        self._arriving: set[int] = set()
         self._linking: dict[int, str] = {}
         self._linked = 0
         self._downloading = False
@@ -55,6 +57,7 @@ class InstallProgress(InstallerReporter):
     def on_download_start(self, cache_entry: int) -> int:
         """One more package has to be fetched."""
         with self._lock:
+            self._arriving.add(cache_entry)
             if not self._downloading:
                 self._downloading = True
                 self._reporter.start("download", self._to_download)
@@ -62,13 +65,32 @@ class InstallProgress(InstallerReporter):
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
         """Name the operation: its number comes back with each call about this package."""
+        with self._lock:
+            self._names[operation] = package_name
         return operation
 
     def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:
         """``progress`` bytes of one package are here."""
         with self._lock:
             self._bytes[download_idx] = progress
+            if progress == total:
+                self._arriving.discard(download_idx)
             self._reporter.advance("download", sum(self._bytes.values()), self._to_download)
+
+    def on_download_completed(self, download_idx: int) -> None:
+        """All of one package is here."""
+        with self._lock:
+            self._arriving.discard(download_idx)
+
+    def received(self) -> int:
+        """Return how many bytes are here of all packages."""
+        with self._lock:
+            return sum(self._bytes.values())
+
+    def arriving(self) -> list[str]:
+        """Return the packages whose downloads have begun and not ended, by name."""
+        with self._lock:
+            return sorted(self._names.get(index, "a package") for index in self._arriving)
 
     def on_link_start(self, operation: int, package_name: str) -> int:
         """Linking of a package is handed to a thread."""

@@ -1,0 +1,125 @@
+"""Ends work on the network that gets nowhere: the library itself waits for a silent server as long as that likes.
+
+Its clients know only a limit for a whole request, which would also end a big download over a slow line. So what arrives
+is watched from outside, in the way of curl's ``--speed-limit``: a server that sends nothing, or next to nothing, is
+given up after the configured read timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from conda_llmenv.errors import LlmenvError
+
+SLOWEST = 1024
+"""Bytes a second below which nothing useful will come of a transfer."""
+
+BUSY = 0.1
+"""Share of a processor above which a solve is at work, whatever arrives."""
+
+POLL_SECONDS = 0.1
+"""How often running work is asked about."""
+
+T = TypeVar("T")
+
+
+class Pace:
+    """Tells whether a growing amount has stopped growing.
+
+    Args:
+        seconds: how long it may hardly grow; 0 for as long as it likes.
+        least: what it has to grow by in a second.
+    """
+
+    def __init__(self, seconds: float, least: float) -> None:
+        self.seconds = seconds
+        self._least = least
+        self._seen: deque[tuple[float, float]] = deque()
+
+    def stalled(self, amount: float) -> bool:
+        """Take the amount of now, and return whether it hardly grew in all the time allowed."""
+        now = time.monotonic()
+        self._seen.append((now, amount))
+        while len(self._seen) > 1 and self._seen[1][0] <= now - self.seconds:
+            self._seen.popleft()
+        start, before = self._seen[0]
+        elapsed = now - start
+        return 0 < self.seconds <= elapsed and abs(amount - before) < self._least * elapsed
+
+    def restart(self) -> None:
+        """Forget what was seen: time in which nothing was to be expected does not count."""
+        self._seen.clear()
+
+
+class Fetching:
+    """Watches a solve, which says nothing about its downloads: what its cache folder grows by, and how busy it is.
+
+    Args:
+        cache: the repodata cache, into which the library streams what it downloads.
+        seconds: how long hardly anything may arrive.
+    """
+
+    def __init__(self, cache: Path | None, seconds: float) -> None:
+        self._cache = cache
+        self._interval = min(1.0, seconds / 20)
+        self._next = 0.0
+        self._arriving = Pace(seconds if cache else 0, SLOWEST)
+        self._working = Pace(seconds, BUSY)
+
+    def stalled(self) -> bool:
+        """Return whether neither anything arrives nor anything is computed; looks at most once a second."""
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + self._interval
+        quiet = self._arriving.stalled(_bytes_below(self._cache) if self._cache else 0)
+        idle = self._working.stalled(time.process_time())
+        return quiet and idle
+
+
+def _bytes_below(folder: Path) -> int:
+    """Return the bytes of all files below a folder; what is not there yet, or goes away meanwhile, counts nothing."""
+    total = 0
+    with contextlib.suppress(OSError):
+        for _, _, names, number in os.fwalk(folder):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    total += os.stat(name, dir_fd=number).st_size
+    return total
+
+
+async def unless(work: Coroutine[Any, Any, T], reason: Callable[[], LlmenvError | None]) -> T:
+    """Await the work, and end it with an error as soon as there is a reason to.
+
+    Args:
+        work: what is awaited.
+        reason: asked time and again; returns None for as long as the work should go on.
+    """
+    main = asyncio.current_task()
+    found: list[LlmenvError] = []
+    # The watcher is the task beside, not the work: an interruption belongs to the main task, which asyncio.run awaits.
+    watcher = asyncio.ensure_future(_cancel_for(reason, found, main))
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if found:
+            raise found[0] from None
+        raise
+    finally:
+        watcher.cancel()
+
+
+async def _cancel_for(
+    reason: Callable[[], LlmenvError | None], found: list[LlmenvError], task: asyncio.Task[Any] | None
+) -> None:
+    while (error := reason()) is None:  # noqa: ASYNC110 - what is asked changes in other threads
+        await asyncio.sleep(POLL_SECONDS)
+    found.append(error)
+    if task is not None:
+        task.cancel()
