@@ -7,7 +7,7 @@ a record without a date is old enough for any cut-off. Decided here, a rule mean
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -28,33 +28,37 @@ def admit(
     wanted: Sequence[Wanted],
     *,
     order: Sequence[str],
-    strict: bool,
+    priority: str,
     cutoff: dt.datetime | None,
 ) -> Admitted:
-    """Return the candidates that the rules leave.
+    """Return the candidates that the rules leave, first channel first.
 
-    A channel counts for strict priority as soon as it has the name, in whichever version and of whichever date.
+    A channel counts for strict priority as soon as it has the name, in whichever version and of whichever date. Without
+    priority, a build that several channels have comes from the first of them.
 
     Args:
         found: of all channels, in any order.
         wanted: specs and constraints.
         order: base URLs of the channels, highest priority first.
-        strict: whether the first channel that has a name hides the others.
+        priority: ``strict``, ``flexible`` or ``disabled``.
         cutoff: ignore what is newer, and what has no date.
 
     Raises:
         Unsatisfiable: two specs want one package from different channels.
     """
+    rank = {channel: index for index, channel in enumerate(order)}
     home = _named_channels(wanted)
     named = [one for one in found if home.get(one.name, one.channel) == one.channel]
-    first = _first_channels(named, order) if strict else {}
+    named.sort(key=lambda one: (rank[one.channel], one.subdir, one.name, one.file_name))
+    first = _first(named, lambda one: one.name) if priority == "strict" else {}
     visible = [one for one in named if first.get(one.name, one.channel) == one.channel]
     hidden = frozenset(one.name for one in named if first.get(one.name, one.channel) != one.channel)
+    if priority == "disabled":
+        same = _first(visible, _build)
+        visible = [one for one in visible if same[_build(one)] == one.channel]
     rules = {name: [one for one in wanted if one.name == name] for name in {one.name for one in wanted}}
-    kept = [
-        one for one in visible if _old_enough(one, cutoff) and all(rule.takes(one) for rule in rules.get(one.name, ()))
-    ]
-    return Admitted(tuple(sorted(kept, key=lambda one: (one.name, one.file_name, one.channel))), hidden)
+    kept = (one for one in visible if all(rule.takes(one) for rule in rules.get(one.name, ())))
+    return Admitted(tuple(one for one in kept if _old_enough(one, cutoff)), hidden)
 
 
 def _named_channels(wanted: Iterable[Wanted]) -> Mapping[str, str]:
@@ -70,13 +74,16 @@ def _named_channels(wanted: Iterable[Wanted]) -> Mapping[str, str]:
     return home
 
 
-def _first_channels(candidates: Iterable[Candidate], order: Sequence[str]) -> Mapping[str, str]:
-    rank = {channel: index for index, channel in enumerate(order)}
+def _first(candidates: Iterable[Candidate], trait: Callable[[Candidate], str]) -> Mapping[str, str]:
+    """Return for each trait the channel of the first candidate that has it."""
     first: dict[str, str] = {}
     for one in candidates:
-        if rank[one.channel] < rank[first.setdefault(one.name, one.channel)]:
-            first[one.name] = one.channel
+        first.setdefault(trait(one), one.channel)
     return first
+
+
+def _build(one: Candidate) -> str:
+    return f"{one.subdir}/{one.file_name.removesuffix('.conda').removesuffix('.tar.bz2')}"
 
 
 def _old_enough(one: Candidate, cutoff: dt.datetime | None) -> bool:

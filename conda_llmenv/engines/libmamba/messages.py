@@ -20,14 +20,12 @@ class Repository(Struct, frozen=True):
         url: base of its packages' addresses, without secrets.
         file: path of its ``repodata.json``.
         priority: records of higher ones are preferred over better versions.
-        subpriority: decides between records that are alike.
     """
 
     name: str
     url: str
     file: str
     priority: int
-    subpriority: int
 
 
 class Question(Struct, frozen=True):

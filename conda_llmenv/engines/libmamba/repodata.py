@@ -65,23 +65,23 @@ def _gateway(request: SolveRequest, client: rattler.Client | None, *, sharded: b
     return rattler.Gateway(cache_dir=request.repodata_cache, default_config=config, client=client)
 
 
-def write(candidates: Iterable[Candidate], folder: Path, priorities: dict[str, tuple[int, int]]) -> list[Repository]:
-    """Write a ``repodata.json`` for each channel and subdir, in the order given.
+def write(candidates: Iterable[Candidate], folder: Path, priorities: dict[str, int]) -> list[Repository]:
+    """Write a ``repodata.json`` for each channel and subdir, in the order in which the candidates come.
 
     Args:
-        candidates: ordered by channel and subdir in no particular way.
+        candidates: of all channels; in doubt libmamba takes the first.
         folder: where the files go.
-        priorities: priority and subpriority of each channel.
+        priorities: of each channel.
     """
     grouped: dict[tuple[str, str], list[Candidate]] = {}
     for one in candidates:
         grouped.setdefault((one.channel, one.subdir), []).append(one)
     written: list[Repository] = []
-    for (channel, subdir), members in sorted(grouped.items()):
+    for (channel, subdir), members in grouped.items():
         path = folder / f"{len(written)}.json"
         with path.open("w", encoding="utf-8") as file:
             _dump(members, file)
-        written.append(Repository(channel, f"{channel}/{subdir}", str(path), *priorities[channel]))
+        written.append(Repository(channel, f"{channel}/{subdir}", str(path), priorities[channel]))
     return written
 
 

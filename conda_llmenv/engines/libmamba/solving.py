@@ -70,8 +70,8 @@ def _choose(
 ) -> list[Record]:
     order = tuple(dict.fromkeys(rattler.Channel(strip(one.url)).base_url.rstrip("/") for one in request.channels))
     wanted = (*specs, *bounds)
-    strict, cutoff = request.channel_priority == "strict", convert.to_cutoff(request.exclude_newer)
-    admitted = admit(found, wanted, order=order, strict=strict, cutoff=cutoff)
+    cutoff = convert.to_cutoff(request.exclude_newer)
+    admitted = admit(found, wanted, order=order, priority=request.channel_priority, cutoff=cutoff)
     preferred = [replace(one, channel=LOCKED) for one in locked if all(rule.takes(one) for rule in wanted)]
     candidates = (*admitted.candidates, *preferred)
     with tempfile.TemporaryDirectory(prefix="llmenv-solve-") as name:
@@ -91,11 +91,10 @@ def _choose(
     return [convert.to_record(by_key[key].source) for key in answer.chosen]
 
 
-def _priorities(order: Sequence[str], word: str) -> dict[str, tuple[int, int]]:
-    """Return each channel's priority and subpriority; where channels have none, their order decides between equals."""
-    ranks = {channel: len(order) - index for index, channel in enumerate(order)}
-    found = {channel: (0, rank) if word == "disabled" else (rank, 0) for channel, rank in ranks.items()}
-    return {**found, LOCKED: (len(order) + 1, 0)}
+def _priorities(order: Sequence[str], word: str) -> dict[str, int]:
+    """Return each channel's priority; without channel priority they are all alike."""
+    ranks = {channel: 0 if word == "disabled" else len(order) - index for index, channel in enumerate(order)}
+    return {**ranks, LOCKED: len(order) + 1}
 
 
 def _ask(question: Question, folder: Path) -> Answer:

@@ -61,7 +61,7 @@ def _database(question: Question) -> Any:
             verify_packages=False,
             repodata_parser="Mamba",
         )
-        database.set_repo_priority(added, Priorities(repository.priority, repository.subpriority))
+        database.set_repo_priority(added, Priorities(priority=repository.priority))
     offered = [
         specs.PackageInfo(name=one.name, version=one.version, build_string=one.build, build_number=0)
         for one in question.virtual_packages
