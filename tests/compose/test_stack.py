@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from conda_llmenv.compose import ComposeRequest, compose, explain, read_recipes, read_tier, read_tiers, stack, to_json
+from conda_llmenv.compose import (
+    ComposeRequest,
+    compose,
+    explain,
+    names_workload,
+    read_recipes,
+    read_tier,
+    read_tiers,
+    stack,
+    to_json,
+)
 from conda_llmenv.errors import ConflictError, FileFormatError, InputError, NotFoundError
 from conda_llmenv.library import FileLibrary
 from conda_llmenv.model import EnvSpec
@@ -153,11 +163,13 @@ def test_typed_channels_come_as_early_as_the_files_allow(library: FileLibrary, t
     assert compose(only, library).nodefaults is not None
 
 
-def test_a_recipe_given_as_a_file_says_how_to_use_it(library: FileLibrary, tmp_path: Path) -> None:
-    """`-f recipes/sft.yml` is a mistake with a way out."""
-    with pytest.raises(FileFormatError) as caught:
-        stack(ComposeRequest(files=(tmp_path / "package/recipes/sft.yml",)), library)
-    assert "--recipe" in report(caught.value)
+def test_a_recipe_given_as_a_file_is_stacked_as_by_its_name(library: FileLibrary, tmp_path: Path) -> None:
+    """`-f recipes/sft.yml` and `--recipe sft` are the same layers in the same order."""
+    by_path = stack(ComposeRequest(files=(tmp_path / "package/recipes/sft.yml",), tier="cpu"), library)
+    by_name = stack(ComposeRequest(recipe="sft", tier="cpu"), library)
+    assert [fragment.name for fragment in by_path] == [fragment.name for fragment in by_name]
+    assert names_workload(ComposeRequest(files=(tmp_path / "package/recipes/sft.yml",)), library)
+    assert not names_workload(ComposeRequest(), library)
 
 
 def test_lists_of_tiers_and_recipes(library: FileLibrary) -> None:
