@@ -41,7 +41,7 @@ suite-oldest: $(OLDEST)/ready
 # CONDA_PYTHON is the Python of a base environment with conda >= 26.5.2 and this checkout (pip install --editable .).
 test-conda: $(VENV)/ready  ## what needs a real conda; CONDA_PYTHON names its Python
 	@test -x "$(CONDA_PYTHON)" || { echo "give CONDA_PYTHON=/path/to/base/bin/python"; exit 2; }
-	CONDA_PYTHON=$(CONDA_PYTHON) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/conda tests/conformance
+	CONDA_PYTHON=$(CONDA_PYTHON) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/conda tests/conformance tests/recipe
 
 soak: $(VENV)/ready  ## long randomised runs: 500 kill points and more
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak --run-soak
