@@ -70,11 +70,15 @@ def resolve_channels(
 
 
 def resolve(name: str, config: CondaConfig) -> tuple[Resolved, ...]:
-    """Return the addresses that one channel name stands for.
+    """Return the addresses that one channel name stands for, with the credentials that the configuration has for them.
 
     Raises:
         InputError: it is no channel.
     """
+    return tuple(_with_token(resolved, config) for resolved in _resolved(name, config))
+
+
+def _resolved(name: str, config: CondaConfig) -> tuple[Resolved, ...]:
     if has_placeholder(name):
         raise InputError(
             f"channel {mask(name)} holds a placeholder where a token belongs",
@@ -165,6 +169,17 @@ def _from_url(url: str, config: CondaConfig) -> Resolved:
         if plain == head or plain.startswith(f"{head}/"):
             return Resolved(_join(base, plain[len(head) + 1 :]), "its URL, with the configured credentials", origin)
     return Resolved(plain, "its URL", Origin(""))
+
+
+def _with_token(resolved: Resolved, config: CondaConfig) -> Resolved:
+    """Return an address with the token of its server, unless it has one."""
+    if resolved.url.startswith("file:") or _TOKEN.search(resolved.url):
+        return resolved
+    for server, token in config.anaconda_tokens.items():
+        if _below(server, resolved.url) is not None:
+            base, name = _split(resolved.url, config)
+            return replace(resolved, url=_join(f"{base}/t/{token.value}", name))
+    return resolved
 
 
 def _checked(url: str) -> str:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from conda_llmenv.config.merging import Item, Setting, deciding
 from conda_llmenv.config.settings import PLUGIN, CondaConfig, LlmenvSettings
 from conda_llmenv.config.sources import Places, find_files, read_environ, read_file
+from conda_llmenv.config.tokens import anaconda_tokens
 from conda_llmenv.config.values import TYPES, Expander
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.model import Notice, Origin
@@ -95,7 +96,7 @@ def load_config(
         condarc=_folder(environ, "CONDARC"),
     )
     found = gather(find_files(places), environ, home)
-    return requests_bundle(_config(found, Expander(environ, home), home, root), environ)
+    return beyond_condarc(_config(found, Expander(environ, home), home, root), environ, home)
 
 
 def gather(files: Iterable[Path], environ: Mapping[str, str], home: Path, *, tolerant: bool = False) -> Gathered:
@@ -142,7 +143,14 @@ def llmenv_settings(values: Mapping[str, Any], origins: Mapping[str, Origin]) ->
     return LlmenvSettings(**given, origins=places)
 
 
-def requests_bundle(config: CondaConfig, environ: Mapping[str, str]) -> CondaConfig:
+def beyond_condarc(config: CondaConfig, environ: Mapping[str, str], home: Path) -> CondaConfig:
+    """Return the configuration with what conda takes from elsewhere: tokens of its servers, certificates."""
+    if config.add_anaconda_token:
+        config = replace(config, anaconda_tokens=anaconda_tokens(environ, home))
+    return _with_bundle(config, environ)
+
+
+def _with_bundle(config: CondaConfig, environ: Mapping[str, str]) -> CondaConfig:
     """Return the configuration with the bundle of authorities that ``requests``, and so conda, takes from variables."""
     name = next((name for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)), None)
     if name is None or config.ssl_verify is not True:

@@ -16,11 +16,11 @@ from conda_llmenv.config.condarc import (
     ONLY_CONDA,
     OWN,
     Gathered,
+    beyond_condarc,
     canonical,
     gather,
     llmenv_settings,
     not_heeded,
-    requests_bundle,
     set_where,
 )
 from conda_llmenv.config.merging import Item, Setting
@@ -77,7 +77,7 @@ def config_of_conda(environ: Mapping[str, str], home: Path) -> CondaConfig:
         raise _explained(error, found) from error
     notices = (*found.notices, *not_heeded(reader.set_of(NOT_HEEDED)))
     config = CondaConfig(**values, files=found.files, sources=written.where, notices=notices)
-    return requests_bundle(config, environ)
+    return beyond_condarc(config, environ, home)
 
 
 def _files(context: Any) -> list[Path]:

@@ -65,6 +65,7 @@ class CondaConfig(Struct, frozen=True):
         pkgs_dirs: package caches in order of preference.
         root_prefix: the conda installation, None without one.
         add_anaconda_token: whether tokens of `anaconda login` are used.
+        anaconda_tokens: the address of a server → the token of its channels.
         conda_settings: settings that are configured and that only conda knows how to honour → where.
         llmenv: our own settings.
         files: the configuration files that were read, least important first.
@@ -96,6 +97,7 @@ class CondaConfig(Struct, frozen=True):
     pkgs_dirs: tuple[Path, ...] = ()
     root_prefix: Path | None = None
     add_anaconda_token: bool = True
+    anaconda_tokens: Mapping[str, Sourced] = {}
     conda_settings: Mapping[str, Origin] = {}
     llmenv: LlmenvSettings = LlmenvSettings()
     files: tuple[Path, ...] = ()

@@ -195,3 +195,26 @@ def test_lists_of_an_administrator_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not among allowlist_channels") as caught:
         urls(config, "nvidia")
     assert "https://conda.anaconda.org/conda-forge" in caught.value.hint
+
+
+@pytest.mark.parametrize("place", ["home", "XDG_CONFIG_HOME", "BINSTAR_CONFIG_DIR"])
+def test_tokens_of_anaconda_login_are_added(place: str, tmp_path: Path) -> None:
+    """As conda adds them to channels of the server that gave them, and nowhere else."""
+    folders = {"home": ".config/binstar", "XDG_CONFIG_HOME": "binstar", "BINSTAR_CONFIG_DIR": "data"}
+    folder = tmp_path / folders[place]
+    folder.mkdir(parents=True)
+    (folder / "https%3A%2F%2Fapi.anaconda.org.token").write_text("tk-s3cr3t\n")
+    (folder / "https%3A%2F%2Fother.example%2Fapi.token").write_text("two\nlines")
+    environ = {} if place == "home" else {place: str(tmp_path)}
+    config = load_config(environ, tmp_path, system=tmp_path)
+    assert urls(config, "me/label/dev") == ["https://conda.anaconda.org/t/tk-s3cr3t/me/label/dev"]
+    assert urls(config, "https://conda.anaconda.org/me") == ["https://conda.anaconda.org/t/tk-s3cr3t/me"]
+    assert urls(config, "https://conda.anaconda.org/t/tk-mine/me") == ["https://conda.anaconda.org/t/tk-mine/me"]
+    assert urls(config, "defaults", "https://conda.anaconda.org.evil.example/me") == [
+        "https://repo.anaconda.com/pkgs/main",
+        "https://repo.anaconda.com/pkgs/r",
+        "https://conda.anaconda.org.evil.example/me",
+    ]
+    assert "s3cr3t" not in describe(resolve_channels(("me",), config)[0], config)
+    off = load_config({**environ, "CONDA_ADD_ANACONDA_TOKEN": "false"}, tmp_path, system=tmp_path)
+    assert urls(off, "me") == ["https://conda.anaconda.org/me"]

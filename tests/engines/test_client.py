@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from conda_llmenv.engines.rattler.proxies import Proxies, choose
 from conda_llmenv.errors import ChannelUnavailable
 from tests.engines.support import Recorder, channel, engine, named, solve_request
 from tests.http_channel import ChannelServer
@@ -82,3 +83,71 @@ def test_a_proxy_is_used(http_channel: ChannelServer) -> None:
     with pytest.raises(ChannelUnavailable):
         one.solve(solve_request("gate-c", channels=(channel("http://channel.invalid/x"),)), Recorder())
     assert http_channel.requests
+
+
+@pytest.mark.parametrize(
+    ("configured", "servers", "direct"),
+    [
+        ({}, {}, ()),
+        ({"http": "http://p:1"}, {"http": "http://p:1"}, ()),
+        ({"all": "http://u:w@p:1"}, {"http": "http://u:w@p:1", "https": "http://u:w@p:1"}, ()),
+        ({"all": "http://p:1", "https": "http://q:1"}, {"http": "http://p:1", "https": "http://q:1"}, ()),
+        ({"https": "p:8080"}, {"https": "http://p:8080"}, ()),
+        ({"https://a.example": "http://p:1"}, {"https": "http://p:1"}, ("b.example",)),
+        ({"all://b.example": "http://p:1"}, {"https": "http://p:1"}, ("a.example",)),
+        ({"https": "http://p:1", "https://b.example": ""}, {"https": "http://p:1"}, ("b.example",)),
+        ({"https://elsewhere.example": "http://p:1"}, {}, ()),
+        ({"https": ""}, {}, ()),
+    ],
+)
+def test_proxies_of_schemes_and_hosts(
+    configured: dict[str, str], servers: dict[str, str], direct: tuple[str, ...]
+) -> None:
+    """Conda's four kinds of keys, the most particular first; a proxy without a scheme is an HTTP one."""
+    bases = ["https://a.example/c", "https://b.example:8443/d", "file:///e"]
+    assert choose(configured, bases) == Proxies(servers, direct)
+
+
+def test_no_proxy_of_the_environment_counts(http_channel: ChannelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that needs no proxy is reached without the configured one, too."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1, elsewhere.example")
+    one = engine(proxy_servers={"all": "http://127.0.0.1:9"})
+    solution = one.solve(solve_request("gate-c", channels=(channel(http_channel.url()),)), Recorder())
+    assert named(solution) == {"gate-c": "2.0"}
+
+
+def test_a_proxy_with_a_login_gets_it(http_channel: ChannelServer) -> None:
+    """The login in the proxy's address is for the proxy, not for the channel."""
+    one = engine(proxy_servers={"http": http_channel.host.replace("//", "//user:word@")})
+    with pytest.raises(ChannelUnavailable):
+        one.solve(solve_request("gate-c", channels=(channel("http://channel.invalid/x"),)), Recorder())
+    asked = http_channel.requests[0]
+    assert asked.headers.get("proxy-authorization") == "Basic dXNlcjp3b3Jk"
+    assert asked.authorization is None
+
+
+@pytest.mark.parametrize("verify", ["folder", "truststore"])
+def test_other_ways_to_name_authorities(verify: str, private_url: str, authority: Path) -> None:
+    """A folder of hashed certificates is trusted; the system's store does not know ours."""
+    folder = authority.parent / "certificates"
+    folder.mkdir()
+    shutil.copy(authority, folder / "ca.pem")
+    subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
+    one = engine(ssl_verify=str(folder) if verify == "folder" else "truststore")
+    request = solve_request("gate-c", channels=(channel(private_url),))
+    if verify == "folder":
+        assert named(one.solve(request, Recorder())) == {"gate-c": "2.0"}
+    else:
+        with pytest.raises(ChannelUnavailable, match="its certificate is not known here"):
+            one.solve(request, Recorder())
+
+
+def test_what_is_not_honoured_is_told(offline_channel: Path) -> None:
+    """A setting that this engine cannot honour is never passed over in silence."""
+    recorder = Recorder()
+    one = engine(ignored=("client_ssl_cert (~/.condarc:3)",))
+    one.solve(solve_request("gate-c", channels=(channel(offline_channel),)), recorder)
+    assert [notice.message for notice in recorder.notices] == [
+        "client_ssl_cert (~/.condarc:3) is not honoured by this engine"
+    ]
+    assert "conda llmenv" in recorder.notices[0].hint

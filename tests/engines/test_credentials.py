@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
+from conda_llmenv.engines.credentials import Credentials
+from conda_llmenv.engines.rattler.logins import logins
 from conda_llmenv.errors import ChannelUnavailable, InstallFailed, LlmenvError
 from conda_llmenv.model import Channel
 from tests.engines.support import channel, chosen, install, solve
@@ -67,3 +71,61 @@ def test_no_error_shows_a_secret(kind: str, fault: str, offline_channel: Path, t
         with pytest.raises(InstallFailed, match=r"gate-c-2.0-0.conda cannot be downloaded") as failed:
             install(solution, tmp_path / "env", tmp_path / "pkgs")
         assert CANARY not in everything_said(failed.value)
+
+
+def store(path: Path, host: str, user: str) -> Path:
+    """Write a file of logins in the form of ``rattler auth login``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({host: {"BasicHTTP": {"username": user, "password": CANARY}}}))
+    return path
+
+
+@pytest.mark.parametrize("place", ["netrc", "netrc default", "NETRC", "rattler's store", "RATTLER_AUTH_FILE"])
+@pytest.mark.parametrize("beside", ["", "other"], ids=["alone", "beside a login in a URL"])
+def test_logins_kept_elsewhere_are_used(
+    place: str, beside: str, offline_channel: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``.netrc`` as conda reads it and the stores of ``rattler auth login``; also where a channel's URL has a login."""
+    line = f"login user password {CANARY}\n"
+    if place.startswith("netrc"):
+        (isolated_home / ".netrc").write_text(f"{'default' if 'default' in place else 'machine localhost'} {line}")
+    elif place == "NETRC":
+        (isolated_home / "elsewhere").write_text(f"machine localhost {line}")
+        monkeypatch.setenv("NETRC", str(isolated_home / "elsewhere"))
+    elif place == "RATTLER_AUTH_FILE":
+        monkeypatch.setenv(place, str(store(isolated_home / "auth.json", "localhost", "user")))
+    else:
+        store(isolated_home / ".rattler" / "credentials.json", "localhost", "user")
+    before = dict(os.environ)
+    with (
+        serve(offline_channel, login=f"user:{CANARY}") as private,
+        serve(offline_channel, login="other:word") as second,
+    ):
+        url = f"http://localhost:{private.port}/conda-forge"
+        more = (Channel(beside, second.url(beside)),) if beside else ()
+        assert chosen(solve("gate-c", channels=(Channel("private", url), *more)), "gate-c").version == "2.0"
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("netrc", "expected"),
+    [
+        ("machine h.example login a password b\ndefault login c password d\n", None),
+        ("default login c password d\n", "c"),
+        ("default login\n", None),
+        ("machine x\nmacdef init\n\ndefault login c password d\n", "c"),
+        ("\xff\xfe", None),
+        ("", None),
+    ],
+)
+def test_the_default_of_netrc_is_for_machines_nothing_names(netrc: str, expected: str | None, tmp_path: Path) -> None:
+    """The library does not know ``default``; it must not win over a login that some place has for the host."""
+    (tmp_path / ".netrc").write_text(netrc, encoding="latin-1")
+    wanted = Credentials.of(["https://h.example/c"])
+    found = logins(wanted, {}, tmp_path)
+    assert found.get("h.example", {}).get("BasicHTTP", {}).get("username") == expected
+    store(tmp_path / ".rattler" / "credentials.json", "h.example", "stored")
+    assert logins(wanted, {}, tmp_path) == {}
+    assert (
+        logins(Credentials.of(["https://u:p@h.example/c"]), {}, tmp_path)["h.example"]["BasicHTTP"]["username"] == "u"
+    )

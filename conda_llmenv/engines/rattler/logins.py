@@ -57,7 +57,7 @@ def _default_login(environ: Mapping[str, str], home: Path) -> tuple[dict[str, An
         except (OSError, netrc.NetrcParseError, UnicodeDecodeError):  # as the library that conda uses
             continue
         entry = found.hosts.get("default")
-        if entry is None:
+        if entry is None or not entry[0]:
             return None
         return {"BasicHTTP": {"username": entry[0], "password": entry[2] or ""}}, set(found.hosts)
     return None
