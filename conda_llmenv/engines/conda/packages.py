@@ -57,6 +57,7 @@ def prepare(cache: PackageCache, wanted: Sequence[Wanted]) -> None:
         cache: the first of the caches, which others share with us; held.
         wanted: what will be looked for.
     """
+    PackageCacheData.first_writable()  # makes a folder that only others have used so far one of conda's
     cache.drop_outdated(one.record for one in wanted)
     for one in wanted:
         _adopt(cache, one)

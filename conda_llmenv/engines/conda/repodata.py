@@ -199,5 +199,7 @@ def offline_cache(folder: Path) -> str:
     place = folder / "pkgs"
     place.mkdir()
     (place / "urls.txt").touch()
-    (place / "cache").symlink_to(Path(context.pkgs_dirs[0], "cache"))
+    shared = Path(context.pkgs_dirs[0], "cache")
+    if shared.is_dir():
+        (place / "cache").symlink_to(shared)
     return str(place)

@@ -7,6 +7,7 @@ an underscore are the raw settings behind conda's computed ones.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,10 @@ def scoped(
         values.update(before)
 
 
+@functools.cache
 def initialise() -> None:
-    """Read conda's configuration files, unless a ``conda`` command that runs us has done so."""
-    if not context._search_path:  # noqa: SLF001 - empty until somebody has read them; nothing public says so
+    """Read conda's configuration files, once, unless a ``conda`` command that runs us has done so."""
+    if not (context._search_path or context._argparse_args):  # noqa: SLF001 - nothing public says that it was read
         context.__init__()
 
 
