@@ -10,8 +10,8 @@ from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
-from conda_llmenv.engines.rattler.errors import silent_channels, solve_errors
-from conda_llmenv.engines.rattler.stalling import Fetching, unless
+from conda_llmenv.engines.rattler.errors import solve_errors
+from conda_llmenv.engines.rattler.stalling import Fetching, silent_channels, unless
 from conda_llmenv.errors import ChannelUnavailable
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter

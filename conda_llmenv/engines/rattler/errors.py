@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -159,19 +159,6 @@ def _channel_failure(text: str, request: SolveRequest) -> LlmenvError:
     )
 
 
-def silent_channels(request: SolveRequest, seconds: float) -> ChannelUnavailable:
-    """Return the failure of channels from which hardly anything came for so many seconds."""
-    remote = [channel for channel in request.channels if not channel.url.startswith("file:")]
-    names = ", ".join(mask(channel.name) for channel in remote)
-    which = f"channel {names} does" if len(remote) == 1 else f"one of the channels {names} does"
-    return ChannelUnavailable(
-        f"{which} not answer: next to nothing has come for {seconds:g} s",
-        channel=mask(remote[0].name) if len(remote) == 1 else "",
-        details=[f"address  {mask(channel.url)}" for channel in remote],
-        hint="try again; where the network is that slow, raise remote_read_timeout_secs in .condarc",
-    )
-
-
 def _lacks_label(channel: Channel, text: str) -> bool:
     away = not channel.url.startswith(ANACONDA)
     return away and "/label/" in channel.url and ("404" in text or "No such file" in text)
@@ -197,6 +184,10 @@ CHANNEL_RULES = tuple(
         (r"\b401\b", "wants credentials and got none it accepts",
          "put them into the channel's URL in .condarc, or log in with `rattler auth login`"),
         (r"\b403\b", "refuses access", "check the token or account, and whether this network may use the channel"),
+        (r"\b407\b|proxy authorization required", "cannot be reached: the proxy wants a login",
+         "put it into the proxy's address: proxy_servers in .condarc, or HTTPS_PROXY"),
+        (r"too many redirects", "sends in circles: one redirect leads to the next",
+         "check its address; a network that wants a login first does this too"),
         (r"\b404\b", "does not exist at its address", "check the spelling, and `channel_alias` or mirrors in .condarc"),
         (r"\b429\b", "asks to slow down", "wait a minute and try again"),
         (r"\b5\d\d\b \S+ ?\S* for|server error", "is broken at the moment: its server failed", "try again later"),
@@ -258,11 +249,18 @@ def _different(fault: Fault) -> LlmenvError:
     )
 
 
+STATUS_HINTS = (
+    (r"\(40[13] ", "the channel wants other credentials for its packages: check the token or account"),
+    (r"\(407 ", "the proxy wants a login: put it into proxy_servers in .condarc, or into HTTPS_PROXY"),
+    (r"\(429 ", "the server asks to slow down: wait a minute and run the same command again"),
+    (r"\(5\d\d ", "the channel's server failed: try again later"),
+    (r"too many redirects", "the server sends in circles; a network that wants a login first does this too"),
+    (r"", "the channel lists a file it does not give; try again later, or solve anew with fresh repodata"),
+)
+
+
 def _status(fault: Fault) -> LlmenvError:
-    if re.search(r"\b40[13]\b", fault.text):
-        hint = "the channel wants other credentials for its packages: check the token or account"
-    else:
-        hint = "the channel lists a file it does not give; try again later, or solve anew with fresh repodata"
+    hint = next(hint for pattern, hint in STATUS_HINTS if re.search(pattern, fault.text))
     return InstallFailed(f"{fault.package} cannot be downloaded", details=fault.causes[1:], hint=hint)
 
 
@@ -281,15 +279,6 @@ def _unreachable(fault: Fault) -> LlmenvError:
         f"{fault.package} cannot be downloaded: the channel's server is not reached",
         details=fault.causes[1:],
         hint="check the network and HTTPS_PROXY and run the same command again; what has arrived is kept",
-    )
-
-
-def silent_downloads(names: Sequence[str], seconds: float) -> InstallFailed:
-    """Return the failure of downloads of which hardly anything came for so many seconds."""
-    return InstallFailed(
-        f"{', '.join(names[:3])} stopped arriving: next to nothing has come for {seconds:g} s",
-        hint="run the same command again, what has arrived is kept; where the network is that slow, raise "
-        "remote_read_timeout_secs in .condarc",
     )
 
 
@@ -313,7 +302,7 @@ def _other(fault: Fault) -> LlmenvError:
 
 INSTALL_RULES: tuple[tuple[str, Callable[[Fault], LlmenvError]], ...] = (
     (r"hash mismatch", _different),
-    (r"HTTP status", _status),
+    (r"HTTP status|too many redirects", _status),
     (r"currently installed packages", _bad_records),
     (r"failed to create the prefix", _prefix_unusable),
     (

@@ -18,9 +18,9 @@ from conda_llmenv.engines.credentials import Credentials, base_of, without_secre
 from conda_llmenv.engines.options import ClientOptions
 from conda_llmenv.engines.rattler import cache, compat, convert
 from conda_llmenv.engines.rattler.client import channel_client, closed_client, install_config, open_client
-from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors, silent_downloads
+from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors
 from conda_llmenv.engines.rattler.progress import InstallProgress
-from conda_llmenv.engines.rattler.stalling import SLOWEST, Pace, unless
+from conda_llmenv.engines.rattler.stalling import SLOWEST, Pace, silent_downloads, unless
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
 from conda_llmenv.ports import Reporter

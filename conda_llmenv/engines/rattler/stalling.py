@@ -12,11 +12,13 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from conda_llmenv.errors import LlmenvError
+from conda_llmenv.errors import ChannelUnavailable, InstallFailed, LlmenvError
+from conda_llmenv.model import SolveRequest
+from conda_llmenv.redact import mask
 
 SLOWEST = 1024
 """Bytes a second below which nothing useful will come of a transfer."""
@@ -92,6 +94,28 @@ def _bytes_below(folder: Path) -> int:
                 with contextlib.suppress(OSError):
                     total += os.stat(name, dir_fd=number).st_size
     return total
+
+
+def silent_channels(request: SolveRequest, seconds: float) -> ChannelUnavailable:
+    """Return the failure of channels from which hardly anything came for so many seconds."""
+    remote = [channel for channel in request.channels if not channel.url.startswith("file:")]
+    names = ", ".join(mask(channel.name) for channel in remote)
+    which = f"channel {names} does" if len(remote) == 1 else f"one of the channels {names} does"
+    return ChannelUnavailable(
+        f"{which} not answer: next to nothing has come for {seconds:g} s",
+        channel=mask(remote[0].name) if len(remote) == 1 else "",
+        details=[f"address  {mask(channel.url)}" for channel in remote],
+        hint="try again; where the network is that slow, raise remote_read_timeout_secs in .condarc",
+    )
+
+
+def silent_downloads(names: Sequence[str], seconds: float) -> InstallFailed:
+    """Return the failure of downloads of which hardly anything came for so many seconds."""
+    return InstallFailed(
+        f"{', '.join(names[:3])} stopped arriving: next to nothing has come for {seconds:g} s",
+        hint="run the same command again, what has arrived is kept; where the network is that slow, raise "
+        "remote_read_timeout_secs in .condarc",
+    )
 
 
 async def unless(work: Coroutine[Any, Any, T], reason: Callable[[], LlmenvError | None]) -> T:
