@@ -61,10 +61,11 @@ def prepare(cache: PackageCache, wanted: Sequence[Wanted]) -> None:
     cache.drop_outdated(one.record for one in wanted)
     for one in wanted:
         _adopt(cache, one)
-    found = [(PackageCacheData(folder), one) for folder in context.pkgs_dirs for one in wanted]
+    pairs = [(PackageCacheData(folder), one) for folder in context.pkgs_dirs for one in wanted]
+    found = [caches.get(one.package, None) for caches, one in pairs]  # not in threads: the first reads the folder
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        usable = list(pool.map(lambda pair: _is_usable(pair[0].get(pair[1].package, None), pair[1].record), found))
-    for (caches, one), good in zip(found, usable, strict=True):
+        usable = list(pool.map(_is_usable, found, [one.record for _, one in pairs]))
+    for (caches, one), good in zip(pairs, usable, strict=True):
         if not good:
             caches.remove(one.package, None)
 
@@ -163,6 +164,8 @@ class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no type
     def make_actions_for_record(self, package: Any) -> tuple[Any, Any]:
         """Return conda's two steps for a package, the first of them ours."""
         fetch, extract = super().make_actions_for_record(package)
+        if extract:
+            extract.record_or_spec = package  # what conda found in a cache may lack the sha256, and would be noted
         return (_Verified(fetch, self._records[package]) if fetch else None), extract
 
     def advance(self, package: Any, fraction: float) -> None:
