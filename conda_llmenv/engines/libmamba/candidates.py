@@ -31,8 +31,9 @@ def admit(
     priority: str,
     cutoff: dt.datetime | None,
 ) -> Admitted:
-    """Return the candidates that the rules leave, first channel first.
+    """Return the candidates that the rules leave: first channel first, and of each package the newest first.
 
+    That order decides where libmamba sees no difference; it counts time in seconds.
     A channel counts for strict priority as soon as it has the name, in whichever version and of whichever date. Without
     priority, a build that several channels have comes from the first of them.
 
@@ -49,7 +50,7 @@ def admit(
     rank = {channel: index for index, channel in enumerate(order)}
     home = _named_channels(wanted)
     named = [one for one in found if home.get(one.name, one.channel) == one.channel]
-    named.sort(key=lambda one: (rank[one.channel], one.subdir, one.name, one.file_name))
+    named.sort(key=lambda one: (rank[one.channel], one.subdir, one.name, _age(one), one.file_name))
     first = _first(named, lambda one: one.name) if priority == "strict" else {}
     visible = [one for one in named if first.get(one.name, one.channel) == one.channel]
     hidden = frozenset(one.name for one in named if first.get(one.name, one.channel) != one.channel)
@@ -80,6 +81,10 @@ def _first(candidates: Iterable[Candidate], trait: Callable[[Candidate], str]) -
     for one in candidates:
         first.setdefault(trait(one), one.channel)
     return first
+
+
+def _age(one: Candidate) -> float:
+    return -one.timestamp.timestamp() if one.timestamp is not None else 0.0
 
 
 def _build(one: Candidate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from conda_llmenv.engines.explain import conflict_lines
@@ -10,8 +11,18 @@ from conda_llmenv.errors import Unsatisfiable
 from conda_llmenv.model import SolveRequest
 from conda_llmenv.redact import mask
 
+SAID_BEFORE = 20
+"""Lines of a broken-down library's output that are kept."""
+
 PREAMBLES = ("Could not solve for environment specs", "The following package")
 """Lines of an explanation that say only that it is one."""
+
+_REWORDED = (
+    (re.compile(r"(__\w+) ==(\S+) \S+ is requested and can be installed"), r"\1 \2 is what the machine offers"),
+    (re.compile(r"\bpin on "), "the constraint on "),
+    (re.compile(r" =\* \*(?!\w)"), ""),
+    (re.compile(r" \*(?=[ ,;.|\]]|$)", re.MULTILINE), ""),
+)
 
 
 def unsatisfiable(conflict: Conflict, request: SolveRequest, hidden: Collection[str]) -> Unsatisfiable:
@@ -22,8 +33,8 @@ def unsatisfiable(conflict: Conflict, request: SolveRequest, hidden: Collection[
         request: what was asked.
         hidden: packages that strict channel priority took candidates from.
     """
-    details = conflict_lines("\n".join(line for line in conflict.text.splitlines() if not line.startswith(PREAMBLES)))
-    behind = [name for name in conflict.names if name in hidden]
+    details = conflict_lines(readable(conflict.text))
+    behind = any(name in hidden for name in conflict.names)
     strict = "with strict channel priority a package comes only from the first channel that has it at all"
     if conflict.missing:
         channels = ", ".join(mask(channel.name) for channel in request.channels)
@@ -41,6 +52,17 @@ def unsatisfiable(conflict: Conflict, request: SolveRequest, hidden: Collection[
     )
 
 
-def broken_down(details: str) -> Unsatisfiable:
-    """Return the failure of the library itself; ``details`` is what it said last."""
-    return Unsatisfiable("libmamba's solver broke down", details=mask(details).splitlines()[-20:])
+def readable(explanation: str) -> str:
+    """Return libmamba's explanation without its preamble and without stars for `any`, and in this program's words.
+
+    What the machine offers had to be asked for like a package, and a constraint is a pin to libmamba.
+    """
+    text = "\n".join(line for line in explanation.splitlines() if not line.startswith(PREAMBLES))
+    for pattern, words in _REWORDED:
+        text = pattern.sub(words, text)
+    return text
+
+
+def broken_down(said: str) -> Unsatisfiable:
+    """Return the failure of the library itself, with what it said last."""
+    return Unsatisfiable("libmamba's solver broke down", details=mask(said).splitlines()[-SAID_BEFORE:])

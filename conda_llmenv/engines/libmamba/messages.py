@@ -19,12 +19,14 @@ class Repository(Struct, frozen=True):
         name: told back with each of its records.
         url: base of its packages' addresses, without secrets.
         file: path of its ``repodata.json``.
+        size: how many candidates there are.
         priority: records of higher ones are preferred over better versions.
     """
 
     name: str
     url: str
     file: str
+    size: int
     priority: int
 
 

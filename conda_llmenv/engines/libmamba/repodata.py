@@ -81,7 +81,7 @@ def write(candidates: Iterable[Candidate], folder: Path, priorities: dict[str, i
         path = folder / f"{len(written)}.json"
         with path.open("w", encoding="utf-8") as file:
             _dump(members, file)
-        written.append(Repository(channel, f"{channel}/{subdir}", str(path), priorities[channel]))
+        written.append(Repository(channel, f"{channel}/{subdir}", str(path), len(members), priorities[channel]))
     return written
 
 

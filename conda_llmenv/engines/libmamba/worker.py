@@ -19,6 +19,9 @@ from conda_llmenv.engines.libmamba.messages import Answer, Conflict, Question
 QUESTION, ANSWER = "question.json", "answer.json"
 """Files of the folder that a question is asked through."""
 
+OWN_CANDIDATES = 16
+"""More than libsolv numbers on its own account."""
+
 INDENTS = ("│  ", "   ", "├─ ", "└─ ")
 
 
@@ -39,7 +42,7 @@ def solve(question: Question) -> Answer:
 
     database = _database(question)
     # Priorities that are strict have been applied to the candidates already.
-    flags = Request.Flags(allow_uninstall=False, strict_repo_priority=False)
+    flags = Request.Flags(strict_repo_priority=False)
     outcome = Solver().solve(database, Request(list(_jobs(question)), flags))
     if not isinstance(outcome, Solution):
         return Answer(conflict=_conflict(outcome, database))
@@ -51,6 +54,7 @@ def _database(question: Question) -> Any:
     from libmambapy.solver.libsolv import Database, Priorities
 
     database = Database(specs.ChannelResolveParams())
+    _keep_numbers_apart(database, question)
     for repository in question.repositories:
         added = database.add_repo_from_repodata_json(
             path=repository.file,
@@ -68,6 +72,20 @@ def _database(question: Question) -> Any:
     ]
     database.set_installed_repo(database.add_repo_from_packages(offered, name="installed"))
     return database
+
+
+def _keep_numbers_apart(database: Any, question: Question) -> None:
+    """Give names numbers that no candidate has.
+
+    libsolv numbers names and candidates separately. Explaining a problem, libmamba 2.8 takes a bare name for the
+    candidate of the same number if there is one: it drops what is missing and blames packages that have no part in it.
+    """
+    from libmambapy.specs import PackageInfo
+
+    candidates = sum(repository.size for repository in question.repositories)
+    others = len(question.virtual_packages) + len(question.constraints) + OWN_CANDIDATES
+    fillers = PackageInfo(name="_", depends=[f"_{number}" for number in range(candidates + others)])
+    database.remove_repo(database.add_repo_from_packages([fillers], name="fillers"))
 
 
 def _jobs(question: Question) -> Iterator[Any]:
