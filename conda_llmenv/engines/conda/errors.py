@@ -14,6 +14,7 @@ from typing import Any
 from conda import CondaError, CondaMultiError
 from conda import exceptions as condas
 from msgspec import Struct
+from requests.exceptions import TooManyRedirects  # type: ignore[import-untyped]  # stubs for one name
 
 from conda_llmenv.engines.conda.channel_faults import channel_fault
 from conda_llmenv.engines.disk import DISK_FULL, UNWRITABLE, disk_failure
@@ -336,17 +337,25 @@ def _different(fault: Fault) -> LlmenvError:
     )
 
 
+DOWNLOAD_HINTS = (
+    (r"HTTP 40[13]", "the channel wants other credentials for its packages: check the token or account"),
+    (r"HTTP 407", "the proxy wants a login: put it into proxy_servers in .condarc, or into HTTPS_PROXY"),
+    (r"HTTP 429", "the server asks to slow down: wait a minute and run the same command again"),
+    (r"HTTP 5\d\d", "the channel's server failed: try again later"),
+    (r"redirects", "the server sends in circles; a network that wants a login first does this too"),
+    (r"", "the channel lists a file it does not give; try again later, or solve anew with fresh repodata"),
+)
+
+
 def _download(fault: Fault) -> LlmenvError:
-    file_name, status = _file_name(fault), str(fault.facts.get("status_code"))
-    if status == "000":
+    file_name = _file_name(fault)
+    if "HTTP 000" in fault.text:
         return InstallFailed(
             f"{file_name} cannot be downloaded: the channel's server is not reached",
             details=fault.brief,
             hint="check the network and HTTPS_PROXY and run the same command again; what has arrived is kept",
         )
-    hint = "the channel lists a file it does not give; try again later, or solve anew with fresh repodata"
-    if status in {"401", "403", "407"}:
-        hint = "the channel wants other credentials for its packages: check the token or account"
+    hint = next(hint for pattern, hint in DOWNLOAD_HINTS if re.search(pattern, fault.text))
     return InstallFailed(f"{file_name} cannot be downloaded", details=fault.brief, hint=hint)
 
 
@@ -369,9 +378,9 @@ def _corrupt(_: Fault) -> LlmenvError:
     )
 
 
-INSTALL_KINDS: tuple[tuple[type[BaseException], Callable[[Fault], LlmenvError]], ...] = (
+INSTALL_KINDS: tuple[tuple[Any, Callable[[Fault], LlmenvError]], ...] = (
     (condas.ChecksumMismatchError, _different),
-    (condas.CondaHTTPError, _download),
+    ((condas.CondaHTTPError, condas.ProxyError, TooManyRedirects), _download),
     (condas.OfflineError, _offline),
     (condas.LinkError, _script),
     (SystemExit, _corrupt),

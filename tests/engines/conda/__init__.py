@@ -1,0 +1,1 @@
+"""What of the conda engine can be seen without conda."""
