@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conda.conftest import CONDA_PYTHON
+from tests.conda.conftest import CONDA_PYTHON, Conda
+from tests.e2e.mirrored import ALIAS, STYLES, Trap, configure, lay_out, set_trap
+from tests.http_channel import ChannelServer, serve
 from tests.program import ROOT
 
 HOME = "home/.condarc"
@@ -264,3 +268,61 @@ def test_a_wrong_value_is_named_with_its_line(readings: Any) -> None:
     """Conda says "declared in <<merged>>"; the file and line come before it."""
     assert readings["Strict"]["conda"]["error"].startswith("~/.condarc:1: ")
     assert readings["our settings, wrong"]["conda"]["error"].startswith("~/.condarc:1: ")
+
+
+@pytest.fixture(scope="module")
+def layout(offline_channel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a mirror."""
+    return lay_out(offline_channel, tmp_path_factory.mktemp("mirror"))
+
+
+@pytest.fixture
+def mirror(layout: Path) -> Iterator[ChannelServer]:
+    """Serve the mirror."""
+    with serve(layout) as server:
+        yield server
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    """What a request to another host runs into."""
+    with set_trap() as caught:
+        yield caught
+
+
+@pytest.fixture
+def mirrored(conda: Conda, trap: Trap, tmp_path: Path) -> Conda:
+    """The conda of a person who has nothing but a mirror."""
+    for name in ("CONDA_CHANNEL_ALIAS", "CONDA_CHANNELS"):
+        conda.environ.pop(name, None)
+    conda.environ |= {"CONDA_PKGS_DIRS": str(tmp_path / "pkgs"), **trap.environ}
+    conda.write("bare.yml", "llmenv: {remove: [python, pip]}\n")
+    conda.write(
+        "team.yml", "channels: [conda-forge, pytorch, nodefaults]\ndependencies: [gate-c, 'pytorch::only-other']\n"
+    )
+    return conda
+
+
+@pytest.mark.parametrize("engine", ["rattler", "conda", "libmamba"])
+@pytest.mark.parametrize("style", STYLES)
+def test_a_mirror_is_enough_inside_conda(
+    style: str, engine: str, mirrored: Conda, mirror: ChannelServer, trap: Trap
+) -> None:
+    """The same .condarc as outside, whichever engine works: nothing is asked of any other host."""
+    configure(Path(mirrored.environ["HOME"]), mirror, STYLES[style])
+    files = ("-f", "bare.yml", "-f", "team.yml")
+    prefix = mirrored.cwd / "env"
+    ended = mirrored("llmenv", "create", "--engine", engine, *files, "-p", prefix)
+    assert ended.code == 0, ended.text
+    assert (prefix / "conda-meta" / "only-other-1.0-0.json").is_file()
+    assert mirror.asked_for("anaconda/cloud/conda-forge/*.conda")
+    assert trap.connections == []
+
+
+def test_the_line_of_a_mirror_is_told_inside_conda(mirrored: Conda, mirror: ChannelServer) -> None:
+    """Conda does not know lines; the message about a channel that is not there has the one of its alias."""
+    configure(Path(mirrored.environ["HOME"]), mirror, ALIAS)
+    mirrored.write("odd.yml", "channels: [bioconda]\ndependencies: [gate-c]\n")
+    ended = mirrored("llmenv", "create", "-f", "bare.yml", "-f", "odd.yml", "--dry-run")
+    assert ended.code == 1
+    assert "channel_alias (~/.condarc:1)" in ended.stderr
