@@ -167,6 +167,24 @@ def _refuse_endless(path: Path) -> None:
         raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'no regular file')}")
 
 
+def read_whole(path: Path, limit: int) -> bytes:
+    """Return the bytes of a plain file, or of a pipe from the shell.
+
+    Args:
+        path: of the file.
+        limit: bytes from which it counts as no file of the kind that is meant.
+
+    Raises:
+        OSError: it cannot be read, has no end, or is larger.
+    """
+    _refuse_endless(path)
+    with path.open("rb") as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit // 2**20} MiB")
+    return content
+
+
 def default_library(cwd: Path, shared: Sequence[Path] = ()) -> FileLibrary:
     """Return the library of a project folder, with the person's configuration and what ships with the package.
 

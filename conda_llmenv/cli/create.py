@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,12 @@ import click
 
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import (
-    LayerOptions,
+    PlanOptions,
     confirm_option,
     json_option,
     layer_options,
     output_options,
+    solver_options,
     target_options,
 )
 from conda_llmenv.errors import LlmenvError, PrefixRefused
@@ -27,17 +27,13 @@ if TYPE_CHECKING:
     from conda_llmenv.pipeline.tools import Tools
 
 
-class CreateOptions(LayerOptions, frozen=True):
+class CreateOptions(PlanOptions, frozen=True):
     """The options of ``create``, typed."""
 
     name: str | None
     prefix: str | None
-    engine: str
-    installer: str
-    strict_channel_priority: bool
-    no_channel_priority: bool
-    exclude_newer: datetime | None
-    offline: bool
+    lock: Path | None
+    require_hashes: bool
     dry_run: bool
     keep: bool
     no_verify: bool
@@ -48,11 +44,6 @@ class CreateOptions(LayerOptions, frozen=True):
     as_json: bool
 
     @property
-    def channel_priority(self) -> str | None:
-        """The priority asked for, None for that of the layers and the configuration."""
-        return "strict" if self.strict_channel_priority else "disabled" if self.no_channel_priority else None
-
-    @property
     def asks(self) -> bool:
         """Whether somebody is there to be asked and did not say yes already."""
         return not self.yes and not self.as_json and console.is_terminal(sys.stdin) and console.is_terminal(sys.stderr)
@@ -61,12 +52,14 @@ class CreateOptions(LayerOptions, frozen=True):
 @click.command()
 @target_options
 @layer_options
-@click.option("--engine", default="auto", metavar="ENGINE", help="Solver to use; `llmenv info` lists them.")
-@click.option("--installer", default="auto", metavar="NAME", help="Installer of the pip section: uv or pip.")
-@click.option("--strict-channel-priority", is_flag=True, help="A channel hides those after it.")
-@click.option("--no-channel-priority", is_flag=True, help="The newest version of any channel wins.")
-@click.option("--exclude-newer", type=click.DateTime(), metavar="DATE", help="Ignore conda packages newer than this.")
-@click.option("--offline", is_flag=True, help="Use caches only.")
+@click.option(
+    "--lock",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Make what a lockfile says instead of stacking layers: nothing is solved, hashes are enforced.",
+)
+@click.option("--require-hashes", is_flag=True, help="With --lock: refuse what has no sha256.")
+@solver_options
 @click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
 @click.option("--keep", is_flag=True, help="Leave a failed environment for inspection.")
 @click.option("--no-verify", is_flag=True, help="Do not import what the recipe promises.")
@@ -83,16 +76,17 @@ def create(**options: Any) -> int:
     tier, ./llmenv.yml, -f files, packages on the command line.
     """
     from conda_llmenv.cli.wiring import open_tools
-    from conda_llmenv.pypi.registry import check_installer
 
     chosen = CreateOptions(**options)
-    if not (chosen.any_layer or Path("llmenv.yml").is_file()):
-        raise click.UsageError("nothing to create: give a --recipe, a --tier, a -f FILE or packages")
+    if chosen.lock is not None and (chosen.any_layer or chosen.channels):
+        raise click.UsageError("--lock says everything: give no layers, packages or channels beside it")
+    if chosen.require_hashes and chosen.lock is None:
+        raise click.UsageError("--require-hashes is about a lockfile: give one with --lock")
+    if not (chosen.lock or chosen.any_layer or Path("llmenv.yml").is_file()):
+        raise click.UsageError("nothing to create: give a --recipe, a --tier, a -f FILE, a --lock FILE or packages")
     if not (chosen.name or chosen.prefix or chosen.dry_run):
         raise click.UsageError("the environment needs a name (-n) or a folder (-p)")
-    if chosen.strict_channel_priority and chosen.no_channel_priority:
-        raise click.UsageError("--strict-channel-priority and --no-channel-priority say opposite things: give one")
-    check_installer(chosen.installer)
+    chosen.check()
     with open_tools(
         quiet=chosen.quiet,
         as_json=chosen.as_json,
@@ -105,13 +99,10 @@ def create(**options: Any) -> int:
 def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     from conda_llmenv.cli.created import say_created, say_plan
     from conda_llmenv.pipeline.create import create as create_environment
-    from conda_llmenv.pipeline.create import plan_creation
-    from conda_llmenv.pipeline.plan import make_plan
 
-    wanted, prefix = _plan_request(chosen), _prefix(chosen)
+    wanted, prefix = chosen.plan_request(), _prefix(chosen)
     replaces = prefix is not None and _may_replace(prefix, chosen)
-    # A plan that is shown before anything happens has the pip section resolved; otherwise that overlaps the linking.
-    plan = plan_creation(wanted, tools) if chosen.dry_run or chosen.asks else make_plan(wanted, tools)
+    plan = _plan(chosen, wanted, tools)
     console.warn_all(plan.notices)
     if not chosen.as_json:
         say_plan(plan)
@@ -125,6 +116,38 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
         error.details = (*error.details, *_what_is_left(prefix))
         raise
     return say_created(created, name=chosen.name, as_json=chosen.as_json)
+
+
+def _plan(chosen: CreateOptions, wanted: PlanRequest, tools: Tools) -> Plan:
+    """Return the plan of the layers, or the one a lockfile stands for.
+
+    A plan that is shown before anything happens has the pip section resolved; otherwise that overlaps the linking.
+    """
+    from conda_llmenv.pipeline.create import plan_creation, with_pip
+    from conda_llmenv.pipeline.plan import make_plan
+
+    whole = chosen.dry_run or chosen.asks
+    if chosen.lock is None:
+        return plan_creation(wanted, tools) if whole else make_plan(wanted, tools)
+    plan = _locked_plan(chosen, chosen.lock, wanted, tools)
+    return with_pip(plan, wanted, tools) if whole and plan.pip is None else plan
+
+
+def _locked_plan(chosen: CreateOptions, path: Path, wanted: PlanRequest, tools: Tools) -> Plan:
+    from conda_llmenv.cli.lock_files import read_lock_file
+    from conda_llmenv.pipeline.from_lock import LockedRequest, plan_from_lock
+
+    file = read_lock_file(path)
+    if not file.format.conda:
+        raise click.UsageError(f"{path} is a lock of the pip section alone: give it to pip or uv, or in a -f file")
+    request = LockedRequest(
+        file.lock,
+        str(path),
+        exact=file.format.exact,
+        require_hashes=chosen.require_hashes,
+        offline=wanted.offline,
+    )
+    return plan_from_lock(request, tools)
 
 
 def _confirm(question: str, *, default: bool) -> None:
@@ -143,28 +166,17 @@ def _what_is_left(prefix: Path) -> tuple[str, ...]:
     return (f"what was at {prefix} before is there",) if is_environment(prefix) else ()
 
 
-def _plan_request(chosen: CreateOptions) -> PlanRequest:
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.pipeline.plan import PlanRequest
-
-    return PlanRequest(
-        chosen.compose_request(),
-        channel_priority=chosen.channel_priority,
-        exclude_newer=chosen.exclude_newer,
-        offline=chosen.offline or user_config().offline,
-    )
-
-
 def _request(chosen: CreateOptions, wanted: PlanRequest, prefix: Path, *, replaces: bool) -> CreateRequest:
     from conda_llmenv.pipeline.create import CreateRequest
 
+    context = click.get_current_context()
     return CreateRequest(
         wanted,
         prefix,
         replace=replaces,
         keep=chosen.keep,
         verify=not chosen.no_verify,
-        command=shlex.join(["llmenv", *(click.get_current_context().find_object(list) or ())]),
+        command=shlex.join([context.find_root().info_name or "llmenv", *(context.find_object(list) or ())]),
     )
 
 

@@ -29,6 +29,8 @@ COMMANDS = {
     "compose": Entry("compose", "compose", "Print the merged environment.yml, or explain who asked for what."),
     "tiers": Entry("tiers", "tiers", "List the hardware tiers, show one, or detect which fits this machine."),
     "recipes": Entry("recipes", "recipes", "List the workloads that can be composed."),
+    "lock": Entry("lock", "lock", "Choose every package and write it down, without installing."),
+    "export": Entry("export", "export", "Write what is in an environment, in any lock format."),
     "list": Entry("listing", "list_environments", "List the environments on this machine, or the packages of one."),
     "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
     "remove": Entry("remove", "remove", "Remove an environment."),

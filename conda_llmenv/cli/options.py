@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from conda_llmenv.compose import ComposeRequest
+    from conda_llmenv.pipeline.plan import PlanRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,6 +44,46 @@ class LayerOptions(Struct, frozen=True):
             specs=self.specs,
             channels=self.channels,
             override_channels=self.override_channels,
+        )
+
+
+class PlanOptions(LayerOptions, frozen=True):
+    """Which layers to stack and how to solve them, as :func:`layer_options` and :func:`solver_options` name it."""
+
+    engine: str
+    installer: str
+    strict_channel_priority: bool
+    no_channel_priority: bool
+    exclude_newer: datetime | None
+    offline: bool
+
+    @property
+    def channel_priority(self) -> str | None:
+        """The priority asked for, None for that of the layers and the configuration."""
+        return "strict" if self.strict_channel_priority else "disabled" if self.no_channel_priority else None
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, or name no installer.
+
+        Raises:
+            click.UsageError, InputError: they do.
+        """
+        from conda_llmenv.pypi.registry import check_installer
+
+        if self.strict_channel_priority and self.no_channel_priority:
+            raise click.UsageError("--strict-channel-priority and --no-channel-priority say opposite things: give one")
+        check_installer(self.installer)
+
+    def plan_request(self) -> PlanRequest:
+        """Return what these options ask to be planned; the configuration may say that there is no network."""
+        from conda_llmenv.cli.wiring import user_config
+        from conda_llmenv.pipeline.plan import PlanRequest
+
+        return PlanRequest(
+            self.compose_request(),
+            channel_priority=self.channel_priority,
+            exclude_newer=self.exclude_newer,
+            offline=self.offline or user_config().offline,
         )
 
 
@@ -96,6 +138,23 @@ def layer_options(command: Command) -> Command:
         click.option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="Channel to search first."),
         click.option("--override-channels", is_flag=True, help="Use only the channels given with -c."),
         click.argument("specs", nargs=-1, metavar="[PACKAGE]..."),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def solver_options(command: Command) -> Command:
+    """Add what decides how layers are solved: engine, installer, priority, cut-off and network."""
+    decorators = (
+        click.option("--engine", default="auto", metavar="ENGINE", help="Solver to use; `llmenv info` lists them."),
+        click.option("--installer", default="auto", metavar="NAME", help="Installer of the pip section: uv or pip."),
+        click.option("--strict-channel-priority", is_flag=True, help="A channel hides those after it."),
+        click.option("--no-channel-priority", is_flag=True, help="The newest version of any channel wins."),
+        click.option(
+            "--exclude-newer", type=click.DateTime(), metavar="DATE", help="Ignore conda packages newer than this."
+        ),
+        click.option("--offline", is_flag=True, help="Use caches only."),
     )
     for decorate in reversed(decorators):
         command = decorate(command)

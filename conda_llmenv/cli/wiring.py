@@ -20,7 +20,7 @@ from conda_llmenv.errors import FileFormatError, InputError, Interrupted, Prefix
 from conda_llmenv.hardware import Tables, load_tables
 from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import FileLibrary, default_library
-from conda_llmenv.model import Channel, HostFacts, Origin, Sourced
+from conda_llmenv.model import Channel, HostFacts, Lock, Origin, Sourced
 from conda_llmenv.pipeline.tools import Caches, Tools
 from conda_llmenv.ports import PipInstaller, Transaction
 
@@ -187,6 +187,13 @@ def existing_prefix(name: str | None, prefix: str | None, config: CondaConfig) -
     from conda_llmenv.prefix.location import find
 
     return find(name, prefix, config=config, environ=os.environ)
+
+
+def environment_lock(prefix: Path) -> Lock:
+    """Return what is in an environment as a lock; channels of one we have not made are those conda would list."""
+    from conda_llmenv.prefix.locked import read_lock
+
+    return read_lock(prefix, subdir=host_facts().subdir)
 
 
 def host_facts() -> HostFacts:

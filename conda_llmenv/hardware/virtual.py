@@ -15,6 +15,9 @@ from conda_llmenv.model import EnvSpec, HostFacts, Notice, Sourced, VirtualPacka
 DEFAULT_GLIBC = "2.28"
 """Assumed where the C library cannot be read: what conda-forge and PyTorch's wheels build against since 2024."""
 
+DEFAULT_OSX = "11.0"
+"""Assumed of a Mac: the oldest system that runs on Apple's own processors, and what conda-forge builds for there."""
+
 _ASSUMED = "assumed by "
 
 _ARCHITECTURES = {"64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "ppc64le": "ppc64le", "32": "x86"}
@@ -139,6 +142,8 @@ def _glibc(
     assumed = _assumed(spec, "__glibc")
     if assumed:
         return assumed, []
+    if facts.elsewhere:
+        return (VirtualPackage("__glibc", DEFAULT_GLIBC, reason=f"a default for {facts.subdir}"),), []
     notice = Notice(
         "glibc-unknown",
         f"the C library of this machine could not be read; solving as __glibc={DEFAULT_GLIBC}",
@@ -149,6 +154,9 @@ def _glibc(
 
 def _system(facts: HostFacts, environ: Mapping[str, str]) -> Iterator[VirtualPackage]:
     yield VirtualPackage("__unix", "0", reason=f"target {facts.subdir}")
+    if facts.subdir.startswith("osx-"):
+        override = override_of("OSX", environ)
+        yield VirtualPackage("__osx", override or DEFAULT_OSX, reason=f"{PREFIX}OSX" if override else "a default")
     if not facts.subdir.startswith("linux-"):
         return
     override = override_of("LINUX", environ)

@@ -32,6 +32,7 @@ class HostFacts(Struct, frozen=True):
         gpu_source: ``nvml``, ``nvidia-smi`` or ``none``.
         shm_bytes: size of /dev/shm; nofile, memlock, stack: soft limits (-1 for unlimited, bytes for the last two).
         problems: sentences about what could not be read and why.
+        elsewhere: nobody has looked at that machine, it is only a platform to plan for.
     """
 
     subdir: str
@@ -49,6 +50,7 @@ class HostFacts(Struct, frozen=True):
     memlock: int | None = None
     stack: int | None = None
     problems: tuple[str, ...] = ()
+    elsewhere: bool = False
 
 
 class VirtualPackage(Struct, frozen=True):

@@ -21,6 +21,7 @@ class PipRequest(Struct, frozen=True):
         subdir: conda platform of the target.
         scratch: a private folder for files handed to the installer; the caller removes it.
         offline: use caches only.
+        locked: distributions that stay as they are where they fit; uv keeps them, pip does not know how.
     """
 
     section: PipSection
@@ -29,6 +30,7 @@ class PipRequest(Struct, frozen=True):
     subdir: str = "linux-64"
     scratch: Path = Path()
     offline: bool = False
+    locked: tuple[PipPackage, ...] = ()
 
 
 class PipArtifact(Struct, frozen=True):

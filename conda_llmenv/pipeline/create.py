@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
+from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.errors import CheckFailed, InstallFailed
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
 from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
@@ -65,10 +66,15 @@ class Created(Struct, frozen=True):
 
 def plan_creation(request: PlanRequest, tools: Tools) -> Plan:
     """Plan everything, the pip section too, and change nothing (``--dry-run``)."""
-    plan = make_plan(request, tools)
+    return with_pip(make_plan(request, tools), request, tools)
+
+
+def with_pip(plan: Plan, request: PlanRequest, tools: Tools) -> Plan:
+    """Resolve the pip section of a plan, if it has one."""
     if not plan.spec.pip:
         return plan
-    return plan_pip(plan, pip_request(plan, tools, offline=request.offline), tools)
+    wanted = pip_request(plan, tools, offline=request.offline, locked=request.pip_locked)
+    return plan_pip(plan, wanted, tools)
 
 
 def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
@@ -181,6 +187,7 @@ def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> d
     packages = result.packages if result else ()
     return {
         "asked": to_json(plan.spec),
+        "input_hash": input_hash(plan.spec),
         "command": mask(request.command),
         "channels": [strip(channel.url) for channel in plan.draft.channels],
         "virtual_packages": {virtual.name: virtual.version for virtual in plan.draft.virtual},

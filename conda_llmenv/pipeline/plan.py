@@ -24,8 +24,10 @@ from conda_llmenv.model import (
     HostFacts,
     Layer,
     Notice,
+    PipPackage,
     PipPlan,
     PipRequest,
+    Record,
     Solution,
     SolveRequest,
     Status,
@@ -51,12 +53,18 @@ class PlanRequest(Struct, frozen=True):
         channel_priority: overrides what the fragments say, or None.
         exclude_newer: ignore conda packages newer than this.
         offline: use caches only.
+        subdir: plan for this platform, of which nothing is known but its name; None for this machine.
+        locked: conda packages that stay as they are where they fit.
+        pip_locked: distributions that stay as they are where they fit.
     """
 
     compose: ComposeRequest
     channel_priority: str | None = None
     exclude_newer: dt.datetime | None = None
     offline: bool = False
+    subdir: str | None = None
+    locked: tuple[Record, ...] = ()
+    pip_locked: tuple[PipPackage, ...] = ()
 
 
 class Draft(Struct, frozen=True):
@@ -125,9 +133,17 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
         ConflictError, FileFormatError, NotFoundError: the layers cannot be composed.
         PlanRefused: a check of card, driver or CUDA failed.
     """
-    facts = tools.host()
     layers, tier = with_tier(request.compose, tools)
-    spec = compose(layers, tools.library)
+    return judged(request, compose(layers, tools.library), tier, tools)
+
+
+def judged(request: PlanRequest, spec: EnvSpec, tier: TierChoice | None, tools: Tools) -> Draft:
+    """Judge a composed environment before it is solved.
+
+    Raises:
+        PlanRefused: a check of card, driver or CUDA failed.
+    """
+    facts = facts_of(request.subdir, tools)
     virtual, notices = virtual_packages(facts, spec, tools.environ, tools.tables())
     indexes = tools.indexes() if spec.pip else ()
     verdicts = check_before(spec, facts, virtual, configured_indexes=indexes, tables=tools.tables())
@@ -139,12 +155,19 @@ def draft(request: PlanRequest, tools: Tools) -> Draft:
         virtual_packages=virtual,
         channel_priority=request.channel_priority or _priority(spec, tools),
         exclude_newer=request.exclude_newer,
+        locked=request.locked,
         repodata_cache=tools.caches.repodata,
         offline=request.offline,
     )
     result = Draft(spec, facts, tier, virtual, channels, solve, verdicts, (*tools.warnings, *spec.notices, *notices))
     refuse_failed(result, tools)
     return result
+
+
+def facts_of(subdir: str | None, tools: Tools) -> HostFacts:
+    """Return what is known of the machine to plan for: this one, or one of another platform."""
+    here = tools.host()
+    return here if subdir in {None, here.subdir} else HostFacts(subdir=subdir or here.subdir, elsewhere=True)
 
 
 def _priority(spec: EnvSpec, tools: Tools) -> str:
@@ -163,7 +186,11 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
         Unsatisfiable: nothing fits; the lines that take part are named.
         ChannelUnavailable: a channel cannot be had; the lines that list it are named.
     """
-    result = draft(request, tools)
+    return make_solution(draft(request, tools), tools)
+
+
+def make_solution(result: Draft, tools: Tools) -> Plan:
+    """Solve a draft and judge what was chosen; raises as :func:`make_plan` does."""
     try:
         solution = tools.engine().solve(result.solve, tools.reporter)
     except Unsatisfiable as error:
@@ -176,7 +203,7 @@ def make_plan(request: PlanRequest, tools: Tools) -> Plan:
     return Plan(result, solution, verdicts, engine_reason=tools.engine_reason())
 
 
-def pip_request(plan: Plan, tools: Tools, *, offline: bool = False) -> PipRequest:
+def pip_request(plan: Plan, tools: Tools, *, offline: bool = False, locked: tuple[PipPackage, ...] = ()) -> PipRequest:
     """Return what the pip installer is asked, given what conda provides.
 
     Raises:
@@ -200,6 +227,7 @@ def pip_request(plan: Plan, tools: Tools, *, offline: bool = False) -> PipReques
         subdir=plan.draft.facts.subdir,
         scratch=tools.scratch(),
         offline=offline,
+        locked=locked,
     )
 
 

@@ -1,0 +1,116 @@
+"""``llmenv export``: write what is in an environment, whoever made it, in any lock format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import json_option, target_options
+from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.locks.registry import Format
+from conda_llmenv.model import Lock, Notice
+
+
+@click.command()
+@target_options
+@click.option(
+    "--format", "format_name", metavar="FORMAT", help="Format; told by the name of --output, else `environment`."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File to write; printed on stdout otherwise.",
+)
+@click.option("--asked", is_flag=True, help="What was asked for, instead of everything that is there.")
+@click.option("--require-hashes", is_flag=True, help="Refuse where a package has no sha256.")
+@json_option
+def export(
+    name: str | None,
+    prefix: str | None,
+    format_name: str | None,
+    output: Path | None,
+    *,
+    asked: bool,
+    require_hashes: bool,
+    as_json: bool,
+) -> None:
+    """Write what is in an environment, without prefix, credentials or this machine's paths.
+
+    Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
+    """
+    from conda_llmenv.cli.lock_files import format_for, write_lock_file
+    from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config
+    from conda_llmenv.locks.registry import format_of
+
+    where = existing_prefix(name, prefix, user_config())
+    if asked:
+        text, entry_name = _asked(where), "environment"
+    else:
+        entry = format_for(output, format_name) if output is not None else format_of(format_name or "environment")
+        lock = environment_lock(where)
+        if require_hashes:
+            _refuse_unhashed(lock, where)
+        text, entry_name = entry.write(lock), entry.name
+        console.warn_all(export_notices(lock, entry))
+    if output is not None:
+        write_lock_file(output, text)
+    if as_json:
+        console.payload(
+            "export",
+            {"prefix": str(where), "format": entry_name, "file": str(output) if output else None, "text": text},
+        )
+    elif output is None:
+        console.out(text.rstrip("\n"))
+
+
+def _asked(prefix: Path) -> str:
+    from conda_llmenv.locks.environment_lock import write_asked
+    from conda_llmenv.prefix.locked import read_asked
+
+    asked = read_asked(prefix)
+    if asked is None:
+        raise NotFoundError(
+            f"llmenv did not make {prefix}, so what was asked for is not known",
+            hint="leave out --asked for everything that is there; `conda export --from-history` has what conda noted",
+        )
+    return write_asked(asked)
+
+
+def _refuse_unhashed(lock: Lock, prefix: Path) -> None:
+    platform = lock.platforms[0]
+    bare = [record.name for record in platform.records if not record.sha256]
+    bare += [package.name for package in platform.pip if not package.hashes]
+    if bare:
+        raise InputError(
+            f"{len(bare)} packages of {prefix} have no known sha256",
+            details=[", ".join(bare)],
+            hint="`llmenv lock` finds hashes in the channels and indexes; an environment knows those it was made with",
+        )
+
+
+def export_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
+    """Return what a person should know about what a format leaves out."""
+    platform = lock.platforms[0]
+    found = []
+    if platform.pip and not entry.pip:
+        names = ", ".join(package.name for package in platform.pip)
+        found.append(
+            Notice(
+                "pip-left-out",
+                f"{entry.name} cannot say what pip installed; left out: {names}",
+                hint="export them beside it with `--format requirements`",
+            )
+        )
+    if platform.records and not entry.conda:
+        found.append(
+            Notice(
+                "conda-left-out",
+                f"{entry.name} is about the pip section alone; {len(platform.records)} conda packages are left out",
+                hint="`--format pixi` or `--format conda-lock` has both",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,106 @@
+"""Lockfiles on disk: read with their edits noticed, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.library import read_whole
+from conda_llmenv.locks.header import DIGEST, is_edited
+from conda_llmenv.locks.registry import FORMATS, Format, detect, format_of
+from conda_llmenv.model import Lock
+
+LARGEST = 64 * 2**20
+"""Bytes of the largest lockfile that is read; one of a thousand packages on four platforms has three million."""
+
+
+class LockFile(Struct, frozen=True):
+    """A lockfile as it was read."""
+
+    path: Path
+    format: Format
+    lock: Lock
+
+
+def read_lock_file(path: Path, *, name: str | None = None) -> LockFile:
+    """Read a lockfile of any format.
+
+    Args:
+        path: of the file; also how messages show it.
+        name: of the format; by default found out.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FileFormatError: it is not what it should be.
+        InputError: it is no lockfile, or one of ours that has been edited since it was written.
+    """
+    text = _text(path)
+    entry = format_of(name) if name else detect(str(path), text)
+    if is_edited(text):
+        raise InputError(
+            f"{path} is not what llmenv wrote: a line below its head was added, changed or removed",
+            details=_suspects(entry, text, path),
+            hint=f"lock again with `llmenv lock`; if the edit is meant, remove the line `# {DIGEST}: …` from its head",
+        )
+    return LockFile(path, entry, entry.read(text, str(path)))
+
+
+def find_lock_files(folder: Path) -> tuple[Path, ...]:
+    """Return the lockfiles in a folder that carry the names our own have, exact ones first."""
+    entries = sorted(
+        (entry for entry in FORMATS.values() if entry.reads and entry.conda), key=lambda one: not one.exact
+    )
+    paths = (folder / entry.file_names[0] for entry in entries)
+    return tuple(path for path in paths if path.is_file())
+
+
+def write_lock_file(path: Path, text: str) -> None:
+    """Replace a file: what was there stays until the new one is whole.
+
+    Raises:
+        OSError: the disk refused; the old file is there still.
+    """
+    from conda_llmenv.prefix.durable import write_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, text.encode())
+
+
+def format_for(path: Path, name: str | None) -> Format:
+    """Return the format that is asked for, or that the name of the file to write tells.
+
+    Raises:
+        InputError: neither says which.
+    """
+    if name is not None:
+        return format_of(name)
+    known = ((pattern, entry) for entry in FORMATS.values() for pattern in entry.file_names)
+    found = next((entry for pattern, entry in known if path.match(pattern)), None)
+    if found is None:
+        raise InputError(
+            f"which format {path.name} should have cannot be told from its name",
+            hint=f"add --format, one of {', '.join(FORMATS)}",
+        )
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_whole(path, LARGEST).decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise NotFoundError(f"{path} cannot be read: {reason}", hint="give the path of a lockfile") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text", hint="give the path of a lockfile") from error
+
+
+def _suspects(entry: Format, text: str, path: Path) -> Iterable[str]:
+    """Return what of an edited lock contradicts the rest, with its lines, as far as its reader can tell."""
+    try:
+        entry.read(text, str(path))
+    except InputError as error:
+        return (error.message, *error.details)
+    return ()

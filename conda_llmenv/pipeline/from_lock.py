@@ -1,0 +1,151 @@
+"""An environment from a lock: nothing is chosen, everything is checked, and what is not what it says is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from conda_llmenv.compose import ComposeRequest, compose, merge
+from conda_llmenv.engines.rattler.matching import Installed
+from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.hardware import check_after
+from conda_llmenv.locks.as_layer import as_layer
+from conda_llmenv.model import EnvSpec, Lock, LockedPlatform, Origin, PipPackage, PipPlan, Solution
+from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, judged, make_solution, refuse_failed
+from conda_llmenv.pipeline.tools import Tools
+
+EXACT = "a lock: nothing was solved"
+"""What the plan says of the engine's part."""
+
+
+class LockedRequest(Struct, frozen=True):
+    """Which lock to make an environment from.
+
+    Attributes:
+        lock: as it was read.
+        display: its path as shown in messages.
+        exact: it has an address and a hash for each package; otherwise its versions are solved for.
+        require_hashes: refuse what has no sha256.
+        offline: use caches only.
+    """
+
+    lock: Lock
+    display: str
+    exact: bool = True
+    require_hashes: bool = False
+    offline: bool = False
+
+
+def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
+    """Return the plan a lock stands for on this machine; changes nothing.
+
+    Raises:
+        InputError: the lock is not for this platform, or holds what has no hash where hashes are required.
+        PlanRefused: what is locked cannot run on this card, driver or system.
+    """
+    subdir = tools.host().subdir
+    platform = request.lock.platform(subdir)
+    if platform is None:
+        there = ", ".join(one.subdir for one in request.lock.platforms) or "none"
+        raise InputError(
+            f"{request.display} has nothing for {subdir}, only for {there}",
+            hint=f"lock again with `llmenv lock --platform {subdir}`",
+        )
+    if request.require_hashes:
+        _refuse_unhashed(request, platform)
+    spec = _spec(request, platform, tools)
+    wanted = PlanRequest(ComposeRequest(), offline=request.offline)
+    drafted = judged(wanted, spec, None, tools)
+    if not request.exact:
+        return make_solution(drafted, tools)
+    _refuse_incomplete(request, platform, drafted)
+    solution = Solution(platform.records, "lock", 0.0)
+    verdicts = (
+        *drafted.verdicts,
+        *check_after(spec, solution, drafted.facts, drafted.virtual, tables=tools.tables()),
+    )
+    refuse_failed(replace(drafted, verdicts=verdicts), tools)
+    return Plan(drafted, solution, verdicts, pip=pip_plan(platform), engine_reason=EXACT)
+
+
+def pip_plan(platform: LockedPlatform) -> PipPlan | None:
+    """Return what the installer is told to install: pinned and hashed first, then what has to be built here."""
+    if not platform.pip:
+        return None
+    late = [package for package in platform.pip if _is_late(package)]
+    first = tuple(package for package in platform.pip if not _is_late(package))
+    return PipPlan("lock", first, tuple(package.requirement for package in late))
+
+
+def _is_late(package: PipPackage) -> bool:
+    return package.version is None and not package.hashes
+
+
+def _spec(request: LockedRequest, platform: LockedPlatform, tools: Tools) -> EnvSpec:
+    """Return what the lock asks for, with the tier it was made for, if that is known here."""
+    layer = as_layer(request.lock, platform, request.display, pinned=not request.exact or not request.lock.specs)
+    spec = merge((layer,))
+    tier = request.lock.facts.get("tier")
+    if not tier:
+        return spec
+    try:
+        known = compose(ComposeRequest(tier=tier), tools.library)
+    except NotFoundError:
+        return spec
+    return replace(spec, tier=known.tier, driver=known.driver, virtual_packages=known.virtual_packages)
+
+
+def _refuse_unhashed(request: LockedRequest, platform: LockedPlatform) -> None:
+    bare = [record.name for record in platform.records if not record.sha256]
+    bare += [package.name for package in platform.pip if not package.hashes]
+    if bare:
+        raise InputError(
+            f"{len(bare)} packages of {request.display} have no sha256, and hashes are required",
+            details=[_place(request, name) for name in bare],
+            hint="lock into a format with hashes (`llmenv lock --format pixi`), or leave out --require-hashes",
+            origins=[Origin(request.display, request.lock.lines.get(name)) for name in bare],
+        )
+
+
+def _refuse_incomplete(request: LockedRequest, platform: LockedPlatform, drafted: Draft) -> None:
+    """Refuse a lock whose packages do not belong together: something was added, dropped or exchanged by hand."""
+    found = tuple(_inconsistencies(request, platform, drafted))
+    if found:
+        raise InputError(
+            f"{request.display} does not hold together: {len(found)} of its packages do not fit the others",
+            details=found,
+            hint="lock again with `llmenv lock`, and let no hand edit the result",
+        )
+
+
+def _inconsistencies(request: LockedRequest, platform: LockedPlatform, drafted: Draft) -> Iterator[str]:
+    installed = Installed(platform.records, drafted.virtual)
+    for record, text in installed.unmet():
+        yield f"{_place(request, record.name)} needs {text}" + _machine(text)
+    for record, text in installed.contradicted():
+        yield f"{_place(request, record.name)} does not go with what is there: {text}"
+    if not request.lock.specs or not any(record.depends for record in platform.records):
+        return  # nobody said what was asked for, or what needs what
+    for name in _unneeded(request.lock, platform):
+        yield f"{_place(request, name)} is asked for by nobody and needed by nothing"
+
+
+def _unneeded(lock: Lock, platform: LockedPlatform) -> Iterator[str]:
+    needed = {_name(text) for text in lock.specs}
+    needed |= {_name(text) for record in platform.records for text in record.depends}
+    yield from (record.name for record in platform.records if record.name not in needed)
+
+
+def _name(text: str) -> str:
+    return text.rpartition("::")[2].replace("=", " ").replace("[", " ").split()[0]
+
+
+def _machine(text: str) -> str:
+    return ", which this machine does not offer" if text.startswith("__") else ", which the lock does not have"
+
+
+def _place(request: LockedRequest, name: str) -> str:
+    line = request.lock.lines.get(name)
+    return f"{request.display}:{line}   {name}" if line else name
