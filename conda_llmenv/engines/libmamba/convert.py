@@ -40,7 +40,7 @@ class Wanted(Struct, frozen=True):
     Attributes:
         text: ``NAME [VERSION [BUILD]]``.
         channel: base URL, without trailing slash, of the only channel it may come from; None for any.
-        exact: the library's spec, where it asks for more than that (a build number, a hash, a subdir…).
+        exact: the library's spec, where it asks for more than that (a build number, a hash, a subdir, an expression…).
     """
 
     name: str
@@ -78,8 +78,10 @@ def to_wanted(spec: rattler.MatchSpec) -> Wanted:
     """Take a MatchSpec apart; its channel, if any, is one of the request's already."""
     name = spec.name.normalized
     build = str(spec.build) if spec.build is not None else ""
+    expression = build.startswith("^")  # its brackets would be read as those of a spec
+    build = "" if expression else build
     version = str(spec.version) if spec.version is not None else "*" if build else ""
-    more = spec.subdir is not None or set(_KEY.findall(str(spec))) - _TOLD
+    more = expression or spec.subdir is not None or set(_KEY.findall(str(spec))) - _TOLD
     return Wanted(
         name,
         " ".join(part for part in (name, version, build) if part),

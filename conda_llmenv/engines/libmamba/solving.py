@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,8 @@ from conda_llmenv.engines.libmamba.messages import Answer, Question
 from conda_llmenv.engines.libmamba.worker import ANSWER, QUESTION
 from conda_llmenv.engines.rattler import convert
 from conda_llmenv.engines.rattler.solving import PRIORITIES
-from conda_llmenv.errors import InputError
+from conda_llmenv.engines.rattler.stalling import unless
+from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.model import Channel, Record, SolveRequest
 from conda_llmenv.process import run
 from conda_llmenv.redact import strip
@@ -36,8 +37,15 @@ START = (
 """What the process runs: with exactly our module path, so that no folder it starts in can shadow a module."""
 
 
-def solve(request: SolveRequest, client: rattler.Client | None) -> list[Record]:
+def solve(
+    request: SolveRequest, client: rattler.Client | None, stalled: Callable[[], LlmenvError | None]
+) -> list[Record]:
     """Return the chosen records, without secrets.
+
+    Args:
+        request: what to solve.
+        client: for channels on the network.
+        stalled: asked time and again while repodata is fetched; returns why it should be given up.
 
     Raises:
         InputError: a spec or the channel priority cannot be read.
@@ -51,7 +59,8 @@ def solve(request: SolveRequest, client: rattler.Client | None) -> list[Record]:
     specs = [convert.to_spec(strip(text), channels) for text in request.specs]
     bounds = [convert.to_spec(strip(text), channels) for text in request.constraints]
     locked = [to_candidate(one) for one in convert.from_records([*map(without_secrets, request.locked)])]
-    found = asyncio.run(repodata.fetch(request, [*specs, *_more_names(specs, locked)], client))
+    asked = [*specs, *_more_names(specs, locked)]
+    found = asyncio.run(unless(repodata.fetch(request, asked, client), stalled))
     return _choose(request, [*map(to_wanted, specs)], [*map(to_wanted, bounds)], found, locked)
 
 
@@ -76,13 +85,13 @@ def _choose(
     candidates = (*admitted.candidates, *preferred)
     with tempfile.TemporaryDirectory(prefix="llmenv-solve-") as name:
         folder = Path(name)
-        repositories = repodata.write(candidates, folder, _priorities(order, request.channel_priority))
-        answer = _ask(Question(
-            tuple(repositories),
+        question = Question(
+            tuple(repodata.write(candidates, folder, _priorities(order, request.channel_priority))),
             request.virtual_packages,
-            tuple(sorted({one.text for one in specs})),
-            tuple(sorted({one.text for one in bounds if one.exact is None})),
-        ), folder)  # fmt: skip
+            specs=tuple(sorted({one.text for one in specs})),
+            constraints=tuple(sorted({one.text for one in bounds if one.exact is None})),
+        )
+        answer = _ask(question, folder)
     if answer.conflict is not None:
         raise unsatisfiable(answer.conflict, request, admitted.hidden)
     if answer.chosen is None:
@@ -98,6 +107,7 @@ def _priorities(order: Sequence[str], word: str) -> dict[str, int]:
 
 
 def _ask(question: Question, folder: Path) -> Answer:
+    """Ask in a process of this Python; its folder is where it starts, so that nothing of the person's is in reach."""
     (folder / QUESTION).write_bytes(msgspec.json.encode(question))
     path = [str(Path(entry).absolute()) for entry in sys.path]
     argv = [sys.executable, "-W", "ignore", "-c", START, str(folder), *path]
