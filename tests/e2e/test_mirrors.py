@@ -6,6 +6,8 @@ The styles are those that universities (``default_channels`` with ``custom_chann
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,4 +165,24 @@ def test_what_the_mirror_lacks_is_said_with_its_line(
         "/anaconda/cloud/bioc",
     ):
         assert told in ended.stderr
+    assert trap.connections == []
+
+
+def test_a_mirror_that_sends_people_elsewhere_is_told(
+    mirrored: Program, layout: Path, trap: Trap, prefix: Path, tmp_path: Path
+) -> None:
+    """A copy of repodata whose ``base_url`` names the original: packages come from there, and a person is told."""
+    root = Path(shutil.copytree(layout, tmp_path / "copy", copy_function=shutil.copy2))
+    with serve(root) as server:
+        for path in (root / "anaconda/cloud/conda-forge").glob("*/repodata.json"):
+            data = json.loads(path.read_text())
+            data["info"]["base_url"] = f"http://localhost:{server.port}/anaconda/cloud/conda-forge/{path.parent.name}/"
+            path.write_text(json.dumps(data))
+        configure(home_of(mirrored), server, ALIAS)
+        mirrored.write("team.yml", "channels: [conda-forge]\ndependencies: [gate-c]\n")
+        mirrored.environ["NO_PROXY"] += ",localhost"
+        ended = mirrored("create", "-f", "bare.yml", "-f", "team.yml", "-p", prefix)
+    assert ended.code == 0, ended.text
+    told = f"come from http://localhost:{server.port}"
+    assert told in ended.stderr, ended.text
     assert trap.connections == []

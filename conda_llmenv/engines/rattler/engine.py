@@ -7,6 +7,7 @@ import time
 from functools import partial
 
 from conda_llmenv.engines.credentials import Credentials
+from conda_llmenv.engines.elsewhere import notice_elsewhere
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
@@ -42,6 +43,7 @@ class RattlerEngine:
         credentials = Credentials.of(bases)
         records = (credentials.restored(convert.to_record(record)) for record in found)
         ordered = tuple(sorted(records, key=lambda record: record.name))
+        notice_elsewhere(ordered, reporter)
         reporter.finish("solve", f"{len(ordered)} packages")
         return Solution(ordered, self.name, round(time.monotonic() - started, 3))
 
