@@ -132,7 +132,14 @@ def _check(chosen: LockOptions, tools: Tools) -> int:
 
 def _previous(chosen: LockOptions) -> LockFile | None:
     """Return the lock to start from, where only something of it may move."""
-    return _existing(chosen)[0] if chosen.update else None
+    if not chosen.update:
+        return None
+    exact = [file for file in _existing(chosen) if file.format.exact]
+    if not exact:
+        raise click.UsageError(
+            "--update needs a lock with every build: `llmenv lock --format pixi` (or conda-lock) writes one"
+        )
+    return exact[0]
 
 
 def _existing(chosen: LockOptions) -> list[LockFile]:

@@ -88,7 +88,7 @@ def _lines(facts: Mapping[str, str], specs: tuple[str, ...], input_hash: str, di
     if input_hash:
         shown[INPUTS] = input_hash
     shown[DIGEST] = digest
-    yield from (f"{_MARK}{label + ':':<9}{text}" for label, text in shown.items())
+    yield from (f"{_MARK}{label + ':':<10}{text}" for label, text in shown.items())
 
 
 def _specs(text: str) -> tuple[str, ...]:

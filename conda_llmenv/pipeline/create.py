@@ -109,10 +109,15 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
             spec=spec_json(request, plan, result),
             state=_state(plan, result, imports),
             variables=variables,
-            history_specs=plan.draft.solve.specs,
+            history_specs=asked_specs(plan),
             command=mask(request.command),
         )
     return Created(request.prefix, plan, result, imports, clock.seconds, notices)
+
+
+def asked_specs(plan: Plan) -> tuple[str, ...]:
+    """Return the conda specs a person asked for, which a lock's pins are not."""
+    return tuple(text for merged in plan.spec.specs for text in merged.texts)
 
 
 def wanted_imports(plan: Plan) -> tuple[str, ...]:
@@ -128,7 +133,7 @@ def _install_conda(
         records=plan.solution.records,
         prefix=transaction.prefix,
         package_cache=tools.caches.packages,
-        requested=plan.draft.solve.specs,
+        requested=asked_specs(plan),
         subdir=plan.draft.facts.subdir,
         offline=request.plan.offline,
         given_up=lambda: beside is not None and beside.done() and beside.exception() is not None,
@@ -187,7 +192,7 @@ def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> d
     packages = result.packages if result else ()
     return {
         "asked": to_json(plan.spec),
-        "input_hash": input_hash(plan.spec),
+        "input_hash": plan.input_hash or input_hash(plan.spec),
         "command": mask(request.command),
         "channels": [strip(channel.url) for channel in plan.draft.channels],
         "virtual_packages": {virtual.name: virtual.version for virtual in plan.draft.virtual},

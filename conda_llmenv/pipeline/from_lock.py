@@ -59,7 +59,9 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
     wanted = PlanRequest(ComposeRequest(), offline=request.offline)
     drafted = judged(wanted, spec, None, tools)
     if not request.exact:
-        return make_solution(drafted, tools)
+        pins = tuple(f"{record.name}={record.version}" for record in platform.records)
+        pinned = replace(drafted, solve=replace(drafted.solve, specs=pins))
+        return replace(make_solution(pinned, tools), input_hash=request.lock.input_hash)
     _refuse_incomplete(request, platform, drafted)
     solution = Solution(platform.records, "lock", 0.0)
     verdicts = (
@@ -67,7 +69,14 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         *check_after(spec, solution, drafted.facts, drafted.virtual, tables=tools.tables()),
     )
     refuse_failed(replace(drafted, verdicts=verdicts), tools)
-    return Plan(drafted, solution, verdicts, pip=pip_plan(platform), engine_reason=EXACT)
+    return Plan(
+        drafted,
+        solution,
+        verdicts,
+        pip=pip_plan(platform),
+        engine_reason=EXACT,
+        input_hash=request.lock.input_hash,
+    )
 
 
 def pip_plan(platform: LockedPlatform) -> PipPlan | None:
@@ -85,7 +94,7 @@ def _is_late(package: PipPackage) -> bool:
 
 def _spec(request: LockedRequest, platform: LockedPlatform, tools: Tools) -> EnvSpec:
     """Return what the lock asks for, with the tier it was made for, if that is known here."""
-    layer = as_layer(request.lock, platform, request.display, pinned=not request.exact or not request.lock.specs)
+    layer = as_layer(request.lock, platform, request.display, pinned=not request.lock.specs)
     spec = merge((layer,))
     tier = request.lock.facts.get("tier")
     if not tier:

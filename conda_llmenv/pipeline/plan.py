@@ -89,6 +89,7 @@ class Plan(Struct, frozen=True):
         verdicts: what the checks say.
         pip: None until the pip section is resolved, or when there is none.
         engine_reason: why this engine solved it.
+        input_hash: what the layers came to when a lock was made that this follows; empty for a plan of layers.
     """
 
     draft: Draft
@@ -96,6 +97,7 @@ class Plan(Struct, frozen=True):
     verdicts: tuple[Verdict, ...] = ()
     pip: PipPlan | None = None
     engine_reason: str = ""
+    input_hash: str = ""
 
     @property
     def spec(self) -> EnvSpec:

@@ -1,0 +1,152 @@
+"""``llmenv diff``: what differs between two environments, two lockfiles, or an environment and what it was."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import complete_environments, json_option
+from conda_llmenv.errors import InputError, NotFoundError
+
+if TYPE_CHECKING:
+    from conda_llmenv.locks.compare import Side
+    from conda_llmenv.locks.registry import Format
+    from conda_llmenv.model import Lock, LockedPlatform
+
+DIFFERENT = 1
+"""The exit code that says so, as that of diff(1)."""
+
+
+class Named(Struct, frozen=True):
+    """What was named for one side: a lock, where it comes from, and the format of its file, None for an environment."""
+
+    label: str
+    lock: Lock
+    format: Format | None = None
+    noted: bool = True
+    """Whether it is known what was asked for when it was made."""
+
+
+@click.command()
+@click.argument("first", metavar="A", shell_complete=complete_environments)
+@click.argument("second", metavar="[B]", required=False, shell_complete=complete_environments)
+@click.option("--platform", metavar="SUBDIR", help="Platform to compare where a lock has several; default: this one.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing: the exit code says it.")
+@json_option
+def diff(first: str, second: str | None, platform: str | None, *, quiet: bool, as_json: bool) -> int:
+    """Say what differs between two environments or lockfiles.
+
+    A and B are each an environment (name or path) or a lockfile of any format. With A alone, an environment is compared
+    with what it was when llmenv made it. The exit code is 0 where they are equal, 1 where they differ, 2 for a mistake.
+    """
+    from conda_llmenv.cli.comparison import comparison_json, comparison_lines
+    from conda_llmenv.locks.compare import compare
+
+    named = _as_made(first) if second is None else (_named(first, quiet=quiet), _named(second, quiet=quiet))
+    sides = _sides(named, platform)
+    found = compare(*sides)
+    labels = [f"{one.label}{_shown_platform(one, side)}" for one, side in zip(named, sides, strict=True)]
+    if as_json:
+        console.payload("diff", comparison_json(found, labels))
+    elif not quiet:
+        for line in comparison_lines(found, labels):
+            console.out(line)
+    return DIFFERENT if found.differences else 0
+
+
+def _as_made(text: str) -> tuple[Named, Named]:
+    """Return an environment as it was made and as it is now."""
+    from conda_llmenv.prefix.recorded import read_recorded
+
+    if _is_file(text):
+        raise InputError(
+            f"{text} is a lockfile, and there is nothing to compare it with",
+            hint=f"name an environment or another lock too: llmenv diff {text} ENVIRONMENT",
+        )
+    prefix = _prefix(text)
+    now = _environment(prefix)
+    recorded = read_recorded(prefix, subdir=now.lock.platforms[0].subdir)
+    if recorded is None:
+        raise InputError(
+            f"llmenv did not make {prefix}, so nobody noted what it was",
+            hint=f"name what to compare it with: llmenv diff {text} OTHER",
+        )
+    return Named(f"{prefix} as it was made", recorded), replace(now, label=f"{prefix} as it is now")
+
+
+def _named(text: str, *, quiet: bool) -> Named:
+    return _file(Path(text), quiet=quiet) if _is_file(text) else _environment(_prefix(text))
+
+
+def _is_file(text: str) -> bool:
+    """Return whether a lockfile is meant: a file that is there, unless it is the name of an environment."""
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.location import environment_names
+
+    path = Path(text)
+    return path.exists() and not path.is_dir() and text not in environment_names(user_config().envs_dirs)
+
+
+def _prefix(text: str) -> Path:
+    from conda_llmenv.cli.wiring import existing_prefix, user_config
+
+    if "/" in text or text.startswith("~"):
+        return existing_prefix(None, text, user_config())
+    try:
+        return existing_prefix(text, None, user_config())
+    except InputError as error:
+        if Path(text).is_dir():
+            return existing_prefix(None, text, user_config())
+        hint = error.hint if isinstance(error, NotFoundError) else ""
+        raise NotFoundError(
+            f"{text!r} is neither an environment nor a lockfile that is there",
+            hint=hint or "give an environment's name or path, or the path of a lockfile",
+        ) from error
+
+
+def _file(path: Path, *, quiet: bool) -> Named:
+    from conda_llmenv.cli.wiring import library
+    from conda_llmenv.pipeline.files import read_lock_file
+
+    found = read_lock_file(path, library(), edited=True)
+    return Named(str(path), found.lock, found.format)
+
+
+def _environment(prefix: Path) -> Named:
+    from conda_llmenv.prefix.locked import read_asked, read_lock
+
+    lock = read_lock(prefix, subdir=_this_platform())
+    (platform,) = lock.platforms
+    subdirs = {record.subdir for record in platform.records} - {"", "noarch"}
+    if len(subdirs) == 1:
+        lock = replace(lock, platforms=(replace(platform, subdir=subdirs.pop()),))
+    return Named(str(prefix), lock, noted=read_asked(prefix) is not None)
+
+
+def _this_platform() -> str:
+    from conda_llmenv.host import host_root
+    from conda_llmenv.host.system import read_system
+
+    return read_system(host_root(os.environ)).subdir
+
+
+def _sides(named: tuple[Named, Named], wanted: str | None) -> tuple[Side, Side]:
+    first, second = named
+    return _side(first, wanted or _only(second.lock)), _side(second, wanted or _only(first.lock))
+
+
+def _only(lock: Lock) -> str | None:
+    return lock.platforms[0].subdir if len(lock.platforms) == 1 else None
+
+
+def _side(named: Named, wanted: str | None) -> Side:
+    from conda_llmenv.locks.compare import EVERYTHING, INSTALLED, SAID, Side
+
+    says = SAID[named.format.name] if named.format is not None else EVERYTHING if named.noted else INSTALLED
+    return Side(named.lock, _platform(named, wanted), says)
