@@ -102,18 +102,19 @@ SECOND_LOOK = 200_000
 """Characters up to which a text that the C parser refuses is read again by the pure one, which is slow."""
 
 
-def parse_tree(text: str, *, pure: bool = False) -> Document:
+def parse_tree(text: str, *, pure: bool = False, max_values: int = MAX_VALUES) -> Document:
     """Return the tree of a YAML text.
 
     Args:
         text: with line feeds only.
         pure: use the parser written in Python.
+        max_values: most values read; a lockfile has more than what a person writes.
 
     Raises:
         Unreadable: not YAML, over a cap, or using tags, duplicate keys, or several documents.
     """
     lines = text.split("\n")
-    builder = _Builder()
+    builder = _Builder(max_values)
     take = builder.takers.get
     try:
         for event in _events(text, pure=pure):
@@ -122,7 +123,9 @@ def parse_tree(text: str, *, pure: bool = False) -> Document:
                 taker(event)
     except YAMLError as error:
         if not pure and len(text) <= SECOND_LOOK:
-            return parse_tree(text, pure=True)  # the C parser knows YAML 1.1 only: it refuses `[https://host/x]`
+            return parse_tree(
+                text, pure=True, max_values=max_values
+            )  # the C parser knows YAML 1.1 only: it refuses `[https://host/x]`
         raise _syntax_problem(error, lines) from error
     if builder.root is None:
         raise Unreadable("the file is empty", line=1, hint="write at least `dependencies: []`")
@@ -164,7 +167,8 @@ class _Open(Struct):
 class _Builder:
     """Takes parse events one by one, each by the one of ``takers`` for its class, and keeps the caps."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_values: int) -> None:
+        self._max_values = max_values
         self.root: Node | None = None
         self.ends: dict[int, int] = {}
         self._open: list[_Open] = []
@@ -239,8 +243,8 @@ class _Builder:
                 line=event.start_mark.line + 1,
                 column=event.start_mark.column + 1,
             )
-        if self._values > MAX_VALUES:
-            raise Unreadable(f"more than {MAX_VALUES} values", line=event.start_mark.line + 1)
+        if self._values > self._max_values:
+            raise Unreadable(f"more than {self._max_values} values", line=event.start_mark.line + 1)
 
     def _place(self, node: Node) -> None:
         if not self._open:

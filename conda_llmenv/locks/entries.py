@@ -1,0 +1,167 @@
+"""The entries of a lockfile while it is read: each is checked at its line, and every fault is in one report.
+
+An entry that was changed by hand has to fit the rest of it: a hash that is none, a version that is not the address's,
+another platform's package, a channel that the lock does not have, a second entry for the same package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+from packaging.utils import canonicalize_name
+
+from conda_llmenv.compose.problems import Problems, Unreadable
+from conda_llmenv.locks.addresses import Address, clean, parse_address
+from conda_llmenv.locks.pip_entries import file_version, same_version
+from conda_llmenv.model import Channel, LockedPlatform, Origin, PipPackage, Record
+from conda_llmenv.redact import has_placeholder, mask
+
+DIGITS = {"sha256": 64, "md5": 32}
+"""Hexadecimal digits of each kind of hash."""
+
+LEFT_OUT = "left out"
+"""The fact that names what a file holds and the lock does not."""
+
+NOARCH = "noarch"
+
+
+class Entries:
+    """Collects the packages of a lockfile, and what is wrong with them.
+
+    Args:
+        display: the file's path as shown in messages.
+
+    Attributes:
+        lines: package name → line of its first entry.
+    """
+
+    def __init__(self, display: str) -> None:
+        self.lines: dict[str, int] = {}
+        self._display = display
+        self._bases: set[str] | None = None
+        self._problems = Problems()
+        self._seen: dict[tuple[str, str, str], int] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._pip: dict[str, list[PipPackage]] = {}
+
+    def problem(self, line: int | None, text: str, *, hint: str = "") -> None:
+        """Note a mistake at a line."""
+        self._problems.add(Origin(self._display, line or 1), text, hint=hint)
+
+    def unreadable(self, error: Unreadable) -> None:
+        """Note why a text cannot be read at all, and report it.
+
+        Raises:
+            FileFormatError: always.
+        """
+        self.problem(error.line, error.text, hint=error.hint)
+        self.raise_if_any()
+
+    def raise_if_any(self) -> None:
+        """Report every mistake noted so far.
+
+        Raises:
+            FileFormatError: there is at least one.
+        """
+        self._problems.raise_if_any()
+
+    def only_from(self, channels: Iterable[Channel]) -> None:
+        """Hold every package added from now on to these channels."""
+        self._bases = {clean(channel.url).rstrip("/") for channel in channels}
+
+    def placeholders(self, text: str) -> None:
+        """Note every line, comments aside, that somebody's export left a placeholder in."""
+        for number, line in enumerate(text.split("\n"), 1):
+            if has_placeholder(line) and not line.lstrip().startswith("#"):
+                self.problem(
+                    number,
+                    "a placeholder stands where the token was",
+                    hint="remove `/t/<TOKEN>`, the token comes from your configuration; or name a variable: ${TOKEN}",
+                )
+
+    def digests(self, line: int, name: str, found: Mapping[str, str | None]) -> dict[str, str]:
+        """Return the hashes of an entry, in lower case; one that is no hash is a mistake."""
+        good = {}
+        for algorithm, text in found.items():
+            if text is None:
+                continue
+            if re.fullmatch(rf"[0-9a-fA-F]{{{DIGITS[algorithm]}}}", text):
+                good[algorithm] = text.lower()
+            else:
+                self.problem(line, f"the {algorithm} of {name} is not {DIGITS[algorithm]} hexadecimal digits")
+        return good
+
+    def address(self, line: int, url: str) -> Address | None:
+        """Return what the address of a conda package says, or None with the mistake noted."""
+        try:
+            return parse_address(url)
+        except ValueError as error:
+            self.problem(line, f"{mask(url)!r} {error}")
+            return None
+
+    def record(self, platform: str, record: Record, line: int) -> None:
+        """Add a conda package of a platform."""
+        self._check_address(record, line)
+        if record.subdir not in {platform, NOARCH}:
+            self.problem(line, f"{record.name} is a package for {record.subdir}, in a lock for {platform}")
+        if self._bases is not None and record.channel not in self._bases:
+            self.problem(
+                line,
+                f"{record.name} comes from {mask(record.channel)}, which is none of the lock's channels",
+                hint="add that channel to the lock if it is meant; if not, somebody has changed the address",
+            )
+        if self._is_first("conda", platform, record.name, line):
+            self._records.setdefault(platform, []).append(record)
+
+    def pip(self, platform: str, package: PipPackage, line: int) -> None:
+        """Add a distribution of a platform."""
+        told = file_version(package.url or "")
+        if told and (told[0] != canonicalize_name(package.name) or not same_version(told[1], package.version or "")):
+            said = f"{package.name} {package.version}"
+            self.problem(line, f"the file of {said} is called {' '.join(told)} in its address")
+        if self._is_first("pip", platform, package.name, line):
+            self._pip.setdefault(platform, []).append(replace(package, name=canonicalize_name(package.name)))
+
+    def platforms(self, subdirs: Iterable[str]) -> tuple[LockedPlatform, ...]:
+        """Return the packages of each platform, in the order given.
+
+        Raises:
+            FileFormatError: anything is wrong; all of it is named.
+        """
+        self.raise_if_any()
+        return tuple(self._platforms(subdirs))
+
+    def _platforms(self, subdirs: Iterable[str]) -> Iterator[LockedPlatform]:
+        for subdir in dict.fromkeys(subdirs):
+            records = sorted(self._records.get(subdir, ()), key=lambda record: record.name)
+            pip = sorted(self._pip.get(subdir, ()), key=lambda package: package.name)
+            yield LockedPlatform(subdir, tuple(records), tuple(pip))
+
+    def _check_address(self, record: Record, line: int) -> None:
+        address = self.address(line, record.url)
+        if address is None:
+            return
+        for label, said, addressed in (
+            ("name", record.name, address.name),
+            ("version", record.version, address.version),
+            ("build", record.build, address.build),
+            ("subdir", record.subdir, address.subdir or record.subdir),
+        ):
+            if said != addressed:
+                self.problem(line, f"the {label} of {record.name} is {said!r} here and {addressed!r} in its address")
+
+    def _is_first(self, kind: str, platform: str, name: str, line: int) -> bool:
+        key = (kind, platform, canonicalize_name(name) if kind == "pip" else name)
+        first = self._seen.setdefault(key, line)
+        self.lines.setdefault(name, line)
+        if first != line:
+            self.problem(line, f"a second entry for the {kind} package {name} (the first is in line {first})")
+        return first == line
+
+
+def left_out(facts: Mapping[str, str], what: Iterable[str]) -> dict[str, str]:
+    """Return facts with what the file holds and the lock does not, if there is any."""
+    text = ", ".join(what)
+    return {**facts, LEFT_OUT: text} if text else dict(facts)
