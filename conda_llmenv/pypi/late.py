@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from conda_llmenv.locks.pip_toml import loads
 from conda_llmenv.model import PipPackage, PipPlan, PipRequest, PipRequirement
 from conda_llmenv.process import Completed
 from conda_llmenv.pypi.blame import AskedFile
@@ -23,7 +24,6 @@ from conda_llmenv.pypi.pylock import parse_pylock
 from conda_llmenv.pypi.requirements import asked_line, config_arguments, is_editable_checkout, pinned_line
 from conda_llmenv.pypi.stages import build_table
 from conda_llmenv.pypi.stubs import stub_folder, write_stubs
-from conda_llmenv.pypi.toml import loads
 from conda_llmenv.pypi.uvcommand import LiveLines, Uv, Workspace
 from conda_llmenv.redact import strip
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from conda_llmenv.errors import InputError
+from conda_llmenv.locks.pip_toml import loads
 from conda_llmenv.model import Origin, PipOption
 from conda_llmenv.pypi.config import parse_config
 from conda_llmenv.pypi.sources import Sources, gather
-from conda_llmenv.pypi.toml import loads
 from conda_llmenv.pypi.uvconfig import credentials_folder, environment, render
 from tests.index.fixtures import CANARY
 
