@@ -94,7 +94,7 @@ def test_what_the_solver_is_told_has_no_secret(
     """Its files lie on a disk for as long as it solves."""
     kept = tmp_path / "kept"
     monkeypatch.syspath_prepend(library(tmp_path / "lib", f"import shutil; shutil.copytree('.', {str(kept)!r})"))
-    with serve(offline_channel, token="-".join(("tk", CANARY)), login=f"user:{CANARY}") as server:
+    with serve(offline_channel, token=f"tk-{CANARY}", login=f"user:{CANARY}") as server:
         error = failure(Channel("private", server.url()), "gate-a")
     assert isinstance(error, Unsatisfiable)
     files = [path for path in kept.iterdir() if path.is_file()]
