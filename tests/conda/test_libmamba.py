@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,22 @@ def records(folder: Path, request: SolveRequest) -> tuple[Record, ...]:
 def holding(folder: Path) -> list[Path]:
     """Return the files under a folder that hold the canary."""
     return [path for path in folder.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
+
+
+def entry(name: str, depends: list[str]) -> dict[str, object]:
+    """Return a repodata entry."""
+    return {
+        "name": name,
+        "version": "1.0",
+        "build": "0",
+        "build_number": 0,
+        "subdir": "noarch",
+        "noarch": "generic",
+        "depends": depends,
+        "sha256": "0" * 64,
+        "size": 1,
+        "timestamp": 1_700_000_000_000,
+    }
 
 
 def test_an_environment_is_the_same_in_every_field(offline_channel: Path, tmp_path: Path) -> None:
@@ -105,6 +122,27 @@ def test_channels_that_fail_one_after_another_leave_the_next_solve_alone(offline
     assert found[0].failure is not None
     assert "broke off" in found[0].failure.message
     assert [[record.version for record in one.records or ()] for one in found[1:]] == [["1.0"], ["2.0"]]
+
+
+def test_a_dependency_that_cannot_be_read_is_not_passed_over(tmp_path: Path) -> None:
+    """It fits nothing; libmamba cannot explain that in its own words, and the package is named all the same."""
+    entries = {
+        "base-1.0-0.conda": entry("base", []),
+        "odd-1.0-0.conda": entry("odd", ["base >=>2"]),
+        "even-1.0-0.conda": entry("even", ["base"]),
+    }
+    for folder, content in (("noarch", entries), (subdir(), {})):
+        (tmp_path / "small" / folder).mkdir(parents=True)
+        repodata = {"info": {"subdir": folder}, "packages": {}, "packages.conda": content}
+        (tmp_path / "small" / folder / "repodata.json").write_text(json.dumps(repodata), encoding="utf-8")
+    where = (channel(tmp_path, "small"),)
+    odd, even = answers(
+        tmp_path / "answers", solve_request("odd", channels=where), solve_request("even", channels=where)
+    )
+    assert odd.failure is not None
+    assert (odd.failure.code, odd.failure.packages) == ("unsatisfiable", ("odd",))
+    assert "base >=>2" in odd.failure.text
+    assert [record.name for record in even.records or ()] == ["base", "even"]
 
 
 def test_the_command_creates_an_environment_with_it(

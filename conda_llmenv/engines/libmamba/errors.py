@@ -14,7 +14,7 @@ from conda_llmenv.redact import mask
 SAID_BEFORE = 20
 """Lines of a broken-down library's output that are kept."""
 
-PREAMBLES = ("Could not solve for environment specs", "The following package")
+PREAMBLES = ("Could not solve for environment specs", "The following package", "Encountered problems while solving")
 """Lines of an explanation that say only that it is one."""
 
 _REWORDED = (

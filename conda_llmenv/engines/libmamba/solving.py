@@ -96,8 +96,11 @@ def _choose(
         raise unsatisfiable(answer.conflict, request, admitted.hidden)
     if answer.chosen is None:
         raise broken_down(answer.fault)
-    by_key = {(one.channel, one.subdir, one.file_name): one for one in candidates}
-    return [convert.to_record(by_key[key].source) for key in answer.chosen]
+    sources = {(one.channel, one.subdir, one.file_name): one.source for one in candidates}
+    unknown = [key for key in answer.chosen if key not in sources]
+    if unknown:
+        raise broken_down(f"it chose what it was not given: {unknown}")
+    return [convert.to_record(sources[key]) for key in answer.chosen]
 
 
 def _priorities(order: Sequence[str], word: str) -> dict[str, int]:

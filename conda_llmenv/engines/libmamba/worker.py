@@ -30,6 +30,8 @@ def main(folder: Path) -> None:
     question = msgspec.json.decode((folder / QUESTION).read_bytes(), type=Question)
     try:
         answer = solve(question)
+    except ImportError as error:
+        answer = Answer(fault=f"libmambapy 2 is needed: {error}")
     except Exception as error:  # noqa: BLE001 - whatever C++ throws, under whichever name, is the answer then
         answer = Answer(fault=f"{type(error).__name__}: {error}")
     (folder / ANSWER).write_bytes(msgspec.json.encode(answer))
@@ -45,7 +47,7 @@ def solve(question: Question) -> Answer:
     flags = Request.Flags(strict_repo_priority=False)
     outcome = Solver().solve(database, Request(list(_jobs(question)), flags))
     if not isinstance(outcome, Solution):
-        return Answer(conflict=_conflict(outcome, database))
+        return Answer(conflict=_conflict(outcome, database, question))
     return Answer(chosen=tuple((one.channel, one.platform, one.filename) for one in outcome.to_install()))
 
 
@@ -100,13 +102,21 @@ def _jobs(question: Question) -> Iterator[Any]:
         yield Request.Pin(MatchSpec.parse(text))
 
 
-def _conflict(outcome: Any, database: Any) -> Conflict:
+def _conflict(outcome: Any, database: Any, question: Question) -> Conflict:
     from libmambapy.solver import ProblemsGraph
 
-    problems = ProblemsGraph.simplify_conflicts(outcome.problems_graph(database))
-    nodes, edges = problems.graph()
-    names, missing = parts({key: _part(node) for key, node in nodes.items()}, list(edges), problems.root_node())
-    return Conflict(_explanation(outcome, database), names, missing)
+    try:
+        problems = ProblemsGraph.simplify_conflicts(outcome.problems_graph(database))
+        nodes, edges = problems.graph()
+        names, missing = parts({key: _part(node) for key, node in nodes.items()}, list(edges), problems.root_node())
+        return Conflict(_explanation(outcome, database), names, missing)
+    except Exception:  # noqa: BLE001 - it reads specs anew to explain them, and may fail where the conflict is clear
+        text = str(outcome.problems_to_str(database))
+        return Conflict(text, tuple(name for name in _asked(question) if f" {name} " in text or f" {name}-" in text))
+
+
+def _asked(question: Question) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.split()[0] for text in (*question.specs, *question.constraints)))
 
 
 def _explanation(outcome: Any, database: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -113,10 +112,13 @@ def test_the_folder_one_stands_in_shadows_no_module(
     assert "RuntimeError: found" in failure(offline_channel, "gate-c").details
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libmambapy") is not None, reason="libmambapy is here")
-def test_without_the_library_it_is_said(offline_channel: Path) -> None:
-    """The registry says so before; here only nothing else may come out."""
-    assert "No module named 'libmambapy'" in "\n".join(failure(offline_channel, "gate-c").details)
+def test_a_library_that_is_too_old_is_said_so(
+    offline_channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 1 can be imported and has another interface altogether."""
+    monkeypatch.syspath_prepend(library(tmp_path / "lib", "__version__ = '1.5.12'"))
+    details = "\n".join(failure(offline_channel, "gate-c").details)
+    assert "libmambapy 2 is needed: No module named 'libmambapy.solver'" in details
 
 
 def test_mistakes_are_told_before_any_process_starts(offline_channel: Path) -> None:
