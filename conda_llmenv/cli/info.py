@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,20 +20,26 @@ if TYPE_CHECKING:
 
 @click.command()
 @target_options
+@click.option(
+    "--digest", is_flag=True, help="Read every file and show what the environment comes to, wherever it lives."
+)
 @json_option
-def info(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+def info(name: str | None, prefix: str | None, *, digest: bool, as_json: bool) -> None:
     """Show what an environment is, or what this machine and program are."""
-    if name or prefix:
-        _environment(name, prefix, as_json=as_json)
+    if name or prefix or digest:
+        _environment(name, prefix, digest=digest, as_json=as_json)
     else:
         _program(as_json=as_json)
 
 
-def _environment(name: str | None, prefix: str | None, *, as_json: bool) -> None:
+def _environment(name: str | None, prefix: str | None, *, digest: bool, as_json: bool) -> None:
     from conda_llmenv.cli.wiring import existing_prefix, user_config
     from conda_llmenv.prefix.summary import describe
 
-    facts = describe(existing_prefix(name, prefix, user_config()))
+    place = existing_prefix(name, prefix, user_config())
+    facts = describe(place)
+    if digest:
+        facts["digest"] = _digest(place, as_json=as_json)
     if as_json:
         console.payload("info", facts)
         return
@@ -42,6 +49,14 @@ def _environment(name: str | None, prefix: str | None, *, as_json: bool) -> None
             continue
         for number, line in enumerate(_lines(value)):
             console.fact(key if number == 0 else "", line)
+
+
+def _digest(place: Path, *, as_json: bool) -> dict[str, Any] | str:
+    from conda_llmenv.cli.integrity import digest_json
+    from conda_llmenv.prefix.integrity.digest import compute_digest
+
+    found = compute_digest(place)
+    return digest_json(found) if as_json else found.value
 
 
 def _lines(value: Any) -> list[str]:

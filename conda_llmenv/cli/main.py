@@ -31,8 +31,10 @@ COMMANDS = {
     "recipes": Entry("recipes", "recipes", "List the workloads that can be composed."),
     "lock": Entry("lock", "lock", "Choose every package and write it down, without installing."),
     "export": Entry("export", "export", "Write what is in an environment, in any lock format."),
+    "diff": Entry("diff", "diff", "Say what differs between two environments or lockfiles."),
     "list": Entry("listing", "list_environments", "List the environments on this machine, or the packages of one."),
     "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
+    "verify": Entry("verify", "verify", "Check that an environment is what its records say."),
     "remove": Entry("remove", "remove", "Remove an environment."),
     "completion": Entry("completion", "completion", "Print the completion script of a shell."),
 }
