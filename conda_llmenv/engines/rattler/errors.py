@@ -193,6 +193,8 @@ CHANNEL_RULES = tuple(
         (r"\b5\d\d\b \S+ ?\S* for|server error", "is broken at the moment: its server failed", "try again later"),
         (r"Connection refused", "cannot be reached: nothing answers at its address",
          "check the address, the proxy (HTTPS_PROXY) and the network; with a warm cache --offline works"),
+        (r"Network is unreachable|No route to host|Network is down", "cannot be reached: there is no way to it from here",
+         "check the network; with a warm cache --offline works"),
         (r"dns error|resolving DNS|lookup address", "cannot be reached: its host name is unknown",
          "check the address and the network; behind a proxy set HTTPS_PROXY"),
         (r"certificate|UnknownIssuer|tls|TLS", "cannot be trusted: its certificate is not known here",
@@ -309,7 +311,7 @@ INSTALL_RULES: tuple[tuple[str, Callable[[Fault], LlmenvError]], ...] = (
         r"Invalid checksum|end of file|EOF|error decoding|zip archive|unexpected end|corrupt|Invalid local file",
         _damaged,
     ),
-    (r"error sending request|dns error|Connection refused|timed out", _unreachable),
+    (r"error sending request|dns error|unreachable|Connection refused|timed out", _unreachable),
     (r"", _other),
 )
 

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import rattler
+from msgspec import Struct
 from msgspec.structs import replace
 from rattler.exceptions import ParseCondaLockError
 
-from conda_llmenv.compose.yamltree import Mapping, Scalar
+from conda_llmenv.compose.yamltree import Mapping as MappingNode
+from conda_llmenv.compose.yamltree import Scalar
 from conda_llmenv.engines.rattler.convert import to_record
-from conda_llmenv.locks.addresses import channel_of, clean
-from conda_llmenv.locks.entries import Entries, left_out
+from conda_llmenv.locks.addresses import channel_of, clean, noarch_kind
+from conda_llmenv.locks.entries import DIGITS, NOARCH, Entries, left_out
 from conda_llmenv.locks.header import read_head
 from conda_llmenv.locks.pip_entries import Entry, git_entry
 from conda_llmenv.locks.pixi import DIRECT, ENVIRONMENT, options_of
@@ -31,10 +33,10 @@ from conda_llmenv.model import Channel, Lock
 from conda_llmenv.redact import mask
 
 OLD = ("1", "2", "3")
-"""Versions with one list of packages for everything; they call a noarch package one of its platform."""
+"""Versions with one list of packages for everything."""
 
-_LOCATIONS = ("conda", "pypi", "conda_source", "url")
-_WORD = re.compile(r"[^\s'\"`,]{8,}")
+_LOCATIONS = ("conda", "pypi", "conda_source", "url", "path")
+_PATH = re.compile(r"[^\s'\"`,]+/[^\s'\"`,]+")
 
 
 def read(text: str, display: str) -> Lock:
@@ -47,14 +49,14 @@ def read(text: str, display: str) -> Lock:
     """
     entries = Entries(display)
     root = read_fields(text, entries)
-    lines = _Lines(root, entries)
+    packages = _Packages(root, entries)
     entries.raise_if_any()
     environments = _environments(text, root, entries)
     name = _chosen(sorted(environments), root, entries)
     environment, said = environments[name], root.fields("environments").fields(name)
     channels = tuple(_channels(environment))
     entries.only_from(channels)
-    subdirs = _read_packages(environment, entries, lines)
+    subdirs = _read_packages(environment, root, packages, entries)
     head = read_head(text)
     return Lock(
         entries.platforms(sorted(subdirs)),
@@ -67,24 +69,32 @@ def read(text: str, display: str) -> Lock:
     )
 
 
-class _Lines:
-    """Where in the file each package stands; on the way, its hashes are checked."""
+class _Told(Struct, frozen=True):
+    """What the file says of a package that the library does not pass on reliably."""
+
+    line: int
+    hashes: Mapping[str, str]
+
+
+class _Packages:
+    """What the file says of each package; its hashes are checked on the way."""
 
     def __init__(self, root: Fields, entries: Entries) -> None:
-        self.old = root.text("version") in OLD
-        self._found: dict[str, int] = {}
-        for node in root.items("package" if self.old else "packages"):
+        self._told: dict[str, _Told] = {}
+        old = root.text("version") in OLD
+        for node in root.items("package" if old else "packages"):
             package = Fields(entries, node, "a package")
             location = next((text for key in _LOCATIONS if (text := package.text(key))), "")
-            self._found[location] = self._found[_file_name(location)] = package.line
-            hashes = package.fields("hash") if self.old else package
-            entries.digests(
-                package.line, mask(_file_name(location)), {kind: hashes.text(kind) for kind in ("sha256", "md5")}
-            )
+            hashes = package.fields("hash") if old else package
+            name = mask(package.text("name") or _file_name(location))
+            found = entries.digests(package.line, name, {kind: hashes.text(kind) for kind in DIGITS})
+            told = _Told(package.line, found)
+            for key in (_file_name(location), location, location.rpartition(" @ ")[2]):  # name[hash] @ path
+                self._told[key] = told
 
-    def of(self, location: str) -> int:
-        """Return the line of a package, 1 where the library spells its location too differently."""
-        return self._found.get(location) or self._found.get(_file_name(location), 1)
+    def of(self, location: str) -> _Told:
+        """Return what is said of a package; nothing, in line 1, where the library spells its location otherwise."""
+        return self._told.get(location) or self._told.get(_file_name(location)) or _Told(1, {})
 
 
 def _environments(text: str, root: Fields, entries: Entries) -> dict[str, Any]:
@@ -94,7 +104,7 @@ def _environments(text: str, root: Fields, entries: Entries) -> dict[str, Any]:
         except ParseCondaLockError as error:
             reason = " ".join(str(error).split())
             entries.problem(
-                _line_of_words(text, reason) or root.line_of("version"),
+                _line_of_path(text, reason) or root.line_of("version"),
                 f"rattler cannot read this lockfile: {reason}",
                 hint="lock again with a pixi that is as old as or older than the installed py-rattler",
             )
@@ -114,9 +124,9 @@ def _in_memory(text: str) -> Iterator[Path]:
         os.close(number)
 
 
-def _line_of_words(text: str, reason: str) -> int | None:
-    """Return the first line with a long word of the library's reason, such as an address; None without one."""
-    for word in _WORD.findall(reason):
+def _line_of_path(text: str, reason: str) -> int | None:
+    """Return the first line with an address or path of the library's reason; None without one."""
+    for word in _PATH.findall(reason):
         position = text.find(word)
         if position >= 0:
             return text.count("\n", 0, position) + 1
@@ -141,55 +151,53 @@ def _channels(environment: Any) -> Iterator[Channel]:
         yield from channel_of(str(channel))
 
 
-def _read_packages(environment: Any, entries: Entries, lines: _Lines) -> set[str]:
+def _read_packages(environment: Any, root: Fields, packages: _Packages, entries: Entries) -> set[str]:
     """Add the packages of every platform; return the platforms' subdirs."""
     subdirs: set[str] = set()
     for platform in environment.platforms():
         subdir = str(platform.subdir)
         if subdir in subdirs:
-            entries.problem(1, f"two platforms are for {subdir}", hint="keep one of them in the lockfile")
+            entries.problem(root.line_of("platforms"), f"two platforms are for {subdir}", hint="keep one of them")
             continue
         subdirs.add(subdir)
         for package in environment.packages(platform) or ():
-            _read_package(package, subdir, entries, lines)
+            told = packages.of(package.location)
+            if hasattr(package, "repo_data_record"):
+                _read_conda(package, subdir, told, entries)
+            elif hasattr(package, "requires_dist"):
+                _read_pypi(package, subdir, told, entries)
+            else:
+                location = mask(package.location)
+                text = f"{package.name} is built from sources at {location!r}: a lock gives packages of channels only"
+                entries.problem(told.line, text)
+    if not subdirs:
+        entries.problem(root.line_of("environments"), "the environment is for no platform")
     return subdirs
 
 
-def _read_package(package: Any, platform: str, entries: Entries, lines: _Lines) -> None:
-    line = lines.of(package.location)
-    if isinstance(package, rattler.lock.package.PypiLockedPackage):
-        _read_pypi(package, platform, entries, line)
-    elif hasattr(package, "repo_data_record"):
-        record = to_record(package.repo_data_record())
-        address = entries.address(line, package.location)
-        if address is None:
-            return
-        subdir = address.subdir if lines.old and address.subdir else record.subdir
-        clean_record = replace(record, url=address.url, channel=address.channel, subdir=subdir)
-        entries.record(platform, clean_record, line)
-    else:
-        entries.problem(line, f"{package.name} is to be built from {mask(package.location)!r}, not from a channel")
+def _read_conda(package: Any, platform: str, told: _Told, entries: Entries) -> None:
+    address = entries.address(told.line, package.location)
+    if address is None:
+        return
+    record = to_record(package.repo_data_record())
+    if address.subdir == NOARCH:  # up to version 4 its subdir was the platform's, and its kind often missing
+        record = replace(record, subdir=NOARCH, noarch=record.noarch or noarch_kind(NOARCH, record.build))
+    entries.record(platform, replace(record, url=address.url, channel=address.channel), told.line)
 
 
-def _read_pypi(package: Any, platform: str, entries: Entries, line: int) -> None:
-    name, location, hashes = package.name, package.location, package.hashes
+def _read_pypi(package: Any, platform: str, told: _Told, entries: Entries) -> None:
+    name, location = package.name, package.location
     url = clean(location.removeprefix(DIRECT))
-    if url.startswith("git+"):
-        entry = git_entry(name, package.version, url)
-    elif url.startswith(("https://", "http://", "file://")):
-        sha256, md5 = (hashes.sha256, hashes.md5) if hashes else (None, None)
+    if url.startswith(("https://", "http://", "file://")):
         direct = location.startswith(DIRECT)
-        entry = Entry(name, package.version, url, _hex(sha256), _hex(md5), direct=direct)
+        entry: Entry | None = Entry(name, package.version, url, **told.hashes, direct=direct)
     else:
-        entry = None
+        entry = git_entry(name, package.version, url)
     if entry is None:
-        entries.problem(line, f"{name} is to be taken from {mask(location)!r}, which is no file or commit elsewhere")
+        place = f"{name} lies at {mask(location)!r}"
+        entries.problem(told.line, f"{place}: a lock gives files with an address and commits only")
     else:
-        entries.pip(platform, entry.package(), line)
-
-
-def _hex(digest: bytes | None) -> str | None:
-    return digest.hex() if digest else None
+        entries.pip(platform, entry.package(), told.line)
 
 
 def _texts(fields: Fields, key: str) -> list[str]:
@@ -198,7 +206,7 @@ def _texts(fields: Fields, key: str) -> list[str]:
 
 def _pages(environment: Fields) -> Iterator[str]:
     for node in environment.items("find-links"):
-        if isinstance(node, Mapping) and "url" in node.items and isinstance(node.items["url"][1], Scalar):
+        if isinstance(node, MappingNode) and "url" in node.items and isinstance(node.items["url"][1], Scalar):
             yield clean(node.items["url"][1].value)
 
 
