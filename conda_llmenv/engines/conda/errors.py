@@ -29,6 +29,9 @@ TAMPERED = "nothing of it was kept; if trying again does not help, tell the chan
 EXTRACTED = 8
 """How many times bigger than its archive a package may be once extracted."""
 
+BRIEF = 3
+"""Lines of a failure that are shown without being cut."""
+
 UNREACHABLE = (
     condas.CondaHTTPError,
     condas.UnavailableInvalidChannel,
@@ -121,8 +124,9 @@ class Fault(Struct, frozen=True):
 
     @property
     def brief(self) -> tuple[str, ...]:
-        """The first line and what was behind it: enough where the rest is advice."""
-        return (self.lines[0], *((self.reason,) if self.reason else ()))
+        """The first line of many, since the rest is advice, and what was behind it."""
+        shown = self.lines if len(self.lines) <= BRIEF else self.lines[:1]
+        return (*shown, *((self.reason,) if self.reason else ()))
 
 
 def _lines(error: BaseException) -> tuple[str, ...]:
@@ -288,7 +292,7 @@ def _install_failure(causes: list[BaseException], request: InstallRequest) -> Ll
     error = full or different or causes[0]
     fault = Fault.of(error)
     number = _os_error(error, fault)
-    if number in DISK_FULL + UNWRITABLE or (number and not isinstance(error, CondaError)):
+    if number in DISK_FULL + UNWRITABLE or (number and getattr(error, "filename", None)):
         needed = EXTRACTED * sum(record.size or 0 for record in request.records)
         return disk_failure(number, "the packages", _place(number, _path_of(error, fault), request), needed)
     if isinstance(error, condas.CorruptedEnvironmentError):
@@ -339,7 +343,10 @@ def _different(fault: Fault) -> LlmenvError:
 
 DOWNLOAD_HINTS = (
     (r"HTTP 40[13]", "the channel wants other credentials for its packages: check the token or account"),
-    (r"HTTP 407", "the proxy wants a login: put it into proxy_servers in .condarc, or into HTTPS_PROXY"),
+    (
+        r"HTTP 407|find a proxy for|EOF when reading a line",
+        "the proxy wants a login: put it into proxy_servers in .condarc, or into HTTPS_PROXY",
+    ),
     (r"HTTP 429", "the server asks to slow down: wait a minute and run the same command again"),
     (r"HTTP 5\d\d", "the channel's server failed: try again later"),
     (r"redirects", "the server sends in circles; a network that wants a login first does this too"),
@@ -349,7 +356,7 @@ DOWNLOAD_HINTS = (
 
 def _download(fault: Fault) -> LlmenvError:
     file_name = _file_name(fault)
-    if "HTTP 000" in fault.text:
+    if "HTTP 000" in fault.text or "[Errno" in fault.text:
         return InstallFailed(
             f"{file_name} cannot be downloaded: the channel's server is not reached",
             details=fault.brief,
@@ -380,7 +387,10 @@ def _corrupt(_: Fault) -> LlmenvError:
 
 INSTALL_KINDS: tuple[tuple[Any, Callable[[Fault], LlmenvError]], ...] = (
     (condas.ChecksumMismatchError, _different),
-    ((condas.CondaHTTPError, condas.ProxyError, TooManyRedirects), _download),
+    (
+        (condas.CondaHTTPError, condas.ProxyError, TooManyRedirects, ConnectionError, TimeoutError, EOFError),
+        _download,  # EOFError: the answer to conda's question for the proxy's password
+    ),
     (condas.OfflineError, _offline),
     (condas.LinkError, _script),
     (SystemExit, _corrupt),
