@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from conda_llmenv.redact import strip
+from conda_llmenv.model import Lock
+from conda_llmenv.redact import has_secret, strip
 
 FIRST_LINE = "# Locked by llmenv, lockfile version 1. Make it again with: llmenv create --lock FILE"
 """How a lock of ours is told from another tool's, whatever it is called."""
@@ -21,8 +23,13 @@ FIRST_LINE = "# Locked by llmenv, lockfile version 1. Make it again with: llmenv
 ASKED = "asked"
 INPUTS = "inputs"
 DIGEST = "digest"
+VARIABLES = "variables"
+OPTIONS = "options"
+NODEFAULTS = "nodefaults"
+CARRIED = (VARIABLES, OPTIONS, NODEFAULTS)
 
 _MARK = "# "
+_Kind = TypeVar("_Kind", dict[str, Any], list[Any])
 
 
 class Head(Struct, frozen=True):
@@ -64,6 +71,41 @@ def read_head(text: str) -> Head:
     return Head(found, _specs(specs), inputs, digest, ours=True)
 
 
+def carry(text: str, lock: Lock) -> str:
+    """Return a lockfile whose head has what its format has no place for: variables, option lines, ``nodefaults``."""
+    lines = text.split("\n")
+    if lines[0] != FIRST_LINE:
+        return text
+    values = {name: value for name, value in sorted(lock.variables.items()) if not has_secret(f"{name}={value}")}
+    extra: dict[str, Any] = {VARIABLES: values, OPTIONS: [strip(option) for option in lock.pip_options]}
+    extra[NODEFAULTS] = lock.nodefaults
+    shown = [_line(label, json.dumps(value, ensure_ascii=False)) for label, value in extra.items() if value]
+    at = next(number for number, line in enumerate(lines) if line.startswith(f"{_MARK}{DIGEST}:"))
+    return "\n".join((*lines[:at], *shown, *lines[at:]))
+
+
+def carried(text: str, lock: Lock) -> Lock:
+    """Return a lock completed by what its head carries."""
+    facts = read_head(text).facts
+    variables, options = _value(facts.get(VARIABLES), dict), _value(facts.get(OPTIONS), list)
+    return replace(
+        lock,
+        variables=lock.variables or {str(name): str(value) for name, value in variables.items()},
+        pip_options=lock.pip_options or tuple(map(str, options)),
+        nodefaults=lock.nodefaults or facts.get(NODEFAULTS) == "true",
+        facts={label: fact for label, fact in lock.facts.items() if label not in CARRIED},
+    )
+
+
+def _value(text: str | None, kind: type[_Kind]) -> _Kind:
+    """Return a JSON value of a kind, an empty one where there is none or somebody has broken it."""
+    try:
+        value = json.loads(text) if text else None
+    except ValueError:
+        value = None
+    return value if isinstance(value, kind) else kind()
+
+
 def is_edited(text: str) -> bool:
     """Return whether a lock of ours is not what was written; without the digest's line nobody can tell."""
     digest = read_head(text).digest
@@ -88,7 +130,11 @@ def _lines(facts: Mapping[str, str], specs: tuple[str, ...], input_hash: str, di
     if input_hash:
         shown[INPUTS] = input_hash
     shown[DIGEST] = digest
-    yield from (f"{_MARK}{label + ':':<10}{text}" for label, text in shown.items())
+    yield from (_line(label, text) for label, text in shown.items())
+
+
+def _line(label: str, text: str) -> str:
+    return f"{_MARK}{label + ':':<10}{text}"
 
 
 def _specs(text: str) -> tuple[str, ...]:

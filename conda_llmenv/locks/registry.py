@@ -9,7 +9,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.header import FIRST_LINE
+from conda_llmenv.locks.header import FIRST_LINE, carried, carry
 from conda_llmenv.model import Lock
 
 
@@ -25,6 +25,8 @@ class Format(Struct, frozen=True):
         platforms: it holds several platforms.
         conda, pip: which packages it holds.
         reads: whether it can be read.
+        variables: it holds variables, option lines and ``nodefaults`` itself; where not, the head carries them.
+        reader: the module with ``read``, where it is another one: a library that wants a file is an adapter's.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Format(Struct, frozen=True):
     conda: bool = True
     pip: bool = True
     reads: bool = True
+    variables: bool = False
+    reader: str = ""
 
     def write(self, lock: Lock) -> str:
         """Return the text of a lockfile.
@@ -44,7 +48,7 @@ class Format(Struct, frozen=True):
             InputError: the lock holds what this format cannot say; all of it is named.
         """
         text: str = importlib.import_module(self.module).write(lock)
-        return text
+        return text if self.variables else carry(text, lock)
 
     def read(self, text: str, display: str) -> Lock:
         """Return what a lockfile says.
@@ -56,8 +60,8 @@ class Format(Struct, frozen=True):
         Raises:
             FileFormatError: it is not what it should be.
         """
-        lock: Lock = importlib.import_module(self.module).read(text, display)
-        return lock
+        lock: Lock = importlib.import_module(self.reader or self.module).read(text, display)
+        return lock if self.variables else carried(text, lock)
 
 
 FORMATS = {
@@ -69,6 +73,7 @@ FORMATS = {
             ("environment.lock.yml", "environment.lock.yaml"),
             "for people and other platforms: name and version of everything, read by conda and mamba too",
             exact=False,
+            variables=True,
         ),
         Format(
             "pixi",
@@ -76,6 +81,7 @@ FORMATS = {
             ("pixi.lock",),
             "exact, several platforms, conda and pip; read by pixi and rattler",
             platforms=True,
+            reader="conda_llmenv.engines.rattler.pixi_lock",
         ),
         Format(
             "conda-lock",

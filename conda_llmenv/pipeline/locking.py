@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.engines.rattler.matching import Installed
-from conda_llmenv.errors import InputError
+from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.locks.as_layer import IMPORTS
 from conda_llmenv.locks.fit import changes, pip_misfits
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, PipPlan, Record
@@ -110,7 +110,12 @@ def _plan(request: PlanRequest, platform: str, asked: LockRequest, tools: Tools)
     if before is not None:
         records, pip = _kept(before.records, asked.update), _kept(before.pip, asked.update)
         request = replace(request, locked=records, pip_locked=pip)
-    return with_pip(make_plan(replace(request, subdir=platform), tools), request, tools)
+    try:
+        return with_pip(make_plan(replace(request, subdir=platform), tools), request, tools)
+    except LlmenvError as error:
+        if len(asked.platforms) > 1:
+            error.message = f"{platform}: {error.message}"
+        raise
 
 
 def _kept(packages: Iterable[Record | PipPackage], update: Sequence[str]) -> tuple[Record | PipPackage, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -32,6 +34,17 @@ def parse_pylock(lock: Path, stubs: Path) -> tuple[PipPackage, ...]:
 def _is_inside(table: Table, folder: Path) -> bool:
     path = table.archive.path if table.archive else None
     return path is not None and Path(path).parent == folder.resolve()
+
+
+def write_preferences(lock: Path, packages: Iterable[PipPackage]) -> None:
+    """Write what uv takes from the file it is about to overwrite: the versions to stay with where they fit."""
+    named = [package for package in packages if package.version is not None and not package.direct]
+    if not named:
+        return
+    lines = ['lock-version = "1.0"', 'created-by = "llmenv"']
+    for package in named:
+        lines += ["[[packages]]", f"name = {json.dumps(package.name)}", f"version = {json.dumps(package.version)}"]
+    lock.write_text("\n".join((*lines, "")), encoding="utf-8")
 
 
 def completed(package: PipPackage) -> PipPackage:

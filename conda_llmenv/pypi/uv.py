@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from conda_llmenv.errors import InputError, PipFailed
+from conda_llmenv.errors import PipFailed
 from conda_llmenv.model import Notice, PipPackage, PipPlan, PipRequest, PipRequirement, PipResult
 from conda_llmenv.ports import Reporter
 from conda_llmenv.pypi import stages, uvconfig
 from conda_llmenv.pypi.blame import AskedFile
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.failures import culprit, failed
-from conda_llmenv.pypi.pylock import completed, parse_pylock
+from conda_llmenv.pypi.hashes import hash_flags, refuse_unhashed, with_asked_hashes
+from conda_llmenv.pypi.pylock import completed, parse_pylock, write_preferences
 from conda_llmenv.pypi.requirements import (
-    asked_hashes,
     asked_line,
     config_arguments,
     is_editable_checkout,
@@ -75,10 +74,12 @@ class UvInstaller(Struct):
         if first:
             packages, deferred = _Resolution(workspace, request, reporter).pin(first)
             late = tuple(one for one in request.section.requirements if one in late or one in deferred)
-        if workspace.sources.require_hashes:
-            _refuse_unhashed(packages, late)
         options = tuple(strip(option.text) for option in request.section.options)
-        return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
+        lines = tuple(strip(one.text) for one in late)
+        plan = PipPlan(self.name, packages, lines, options, seconds=time.monotonic() - started)
+        if workspace.sources.require_hashes or request.require_hashes:
+            refuse_unhashed(plan, request, configured=workspace.sources.require_hashes)
+        return plan
 
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Fill uv's cache with the wheels of the first stage; a failure shows up again, with its reason, on install."""
@@ -109,9 +110,12 @@ class UvInstaller(Struct):
         """Install both stages; see :class:`conda_llmenv.ports.PipInstaller`.
 
         Raises:
+            InputError: hashes are required, and something has none.
             PipFailed: a step failed; its last lines are in ``details``.
         """
         started = time.monotonic()
+        if request.require_hashes:
+            refuse_unhashed(plan, request)
         workspace = self._workspace(request)
         total = len(plan.packages) + len(plan.late)
         reporter.start(STAGE, total)
@@ -169,7 +173,7 @@ class _Resolution(Struct, frozen=True):
             packages, blamed = self._compile(asked, constraints, stubs)
             late = [one for one in asked if one.name in blamed]
             if not late:
-                return tuple(_with_asked_hashes(packages, asked, self.request)), tuple(deferred)
+                return tuple(with_asked_hashes(packages, asked, self.request)), tuple(deferred)
             deferred += late
 
     def _compile(
@@ -178,6 +182,7 @@ class _Resolution(Struct, frozen=True):
         """Resolve once; names in the second value have to be built in the environment itself."""
         lines = [without_hashes(asked_line(one, self.workspace.environ)) for one in asked]
         output = self.workspace.folder / "pylock.toml"
+        write_preferences(output, self.request.locked)
         arguments = ["compile", self.workspace.file("requirements.in", lines), *constraints, "--generate-hashes"]
         arguments += ["--format", "pylock.toml", "-o", str(output), *_target(self.request), *config_arguments(asked)]
         done = Uv(self.workspace, self.request.offline).run(arguments)
@@ -209,48 +214,6 @@ class _Resolution(Struct, frozen=True):
                 )
 
 
-def _refuse_unhashed(packages: Iterable[PipPackage], late: Iterable[PipRequirement]) -> None:
-    """Hold pip's ``require-hashes``: nothing whose content is not known beforehand is installed.
-
-    Raises:
-        InputError: something cannot be hashed; all of it is named.
-    """
-    bare = [package.name for package in packages if not package.hashes]
-    lines = [f"{strip(one.text)}   {one.origin}" for one in late]
-    if bare or lines:
-        raise InputError(
-            "pip's configuration requires hashes, and parts of the pip section have none",
-            details=[*bare, *lines],
-            hint="pin these as wheels of an index, or do without PIP_REQUIRE_HASHES for this environment",
-            origins=[one.origin for one in late],
-        )
-
-
-def _with_asked_hashes(
-    packages: Iterable[PipPackage], asked: list[PipRequirement], request: PipRequest
-) -> Iterable[PipPackage]:
-    """Keep only the hashes somebody wrote, where they wrote some.
-
-    Raises:
-        PipFailed: none of the files that fit has one of them.
-    """
-    wanted = asked_hashes(asked)
-    for package in packages:
-        hashes = wanted.get(package.name)
-        kept = package.hashes if hashes is None else tuple(one for one in package.hashes if one in hashes)
-        if hashes is not None and not kept:
-            offered = [f"  offered  {one}" for one in package.hashes]
-            output = "\n".join(
-                [
-                    f"Hash mismatch for `{package.name}=={package.version}`",
-                    *(f"  expected {one}" for one in sorted(hashes)),
-                    *offered,
-                ]
-            )
-            raise failed(request, output, "resolved")
-        yield replace(package, hashes=kept)
-
-
 def _target(request: PipRequest) -> list[str]:
     """Return the arguments that say for which Python and platform, while that Python is not there yet."""
     arguments = ["--python", sys.executable, "--python-version", request.python_version]
@@ -269,11 +232,6 @@ def _checkout_notice(requirement: PipRequirement) -> Notice:
         hint="to edit it, clone it yourself and write `-e PATH`",
         origins=(requirement.origin,),
     )
-
-
-def hash_flags(packages: Iterable[PipPackage]) -> list[str]:
-    """Demand hashes of everything, where everything can have one."""
-    return ["--require-hashes"] if all(package.hashes for package in packages) else []
 
 
 def link_mode(environ: Mapping[str, str], prefix: Path) -> list[str]:
