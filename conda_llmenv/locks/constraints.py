@@ -1,7 +1,7 @@
 """``constraints.txt`` for ``pip install -c``: the version of every distribution of the pip section, nothing else.
 
 What conda installs is left out: conda-forge's builds of some distributions have another version in their metadata than
-in their record (pytorch 2.4.1 called itself 2.4.1.post300: conda-forge/pytorch-cpu-feedstock#315), and pip would replace
+in their record (pytorch 2.4.1 was 2.4.1.post300: conda-forge/pytorch-cpu-feedstock#315), and pip would replace
 what a constraint does not fit.
 """
 

@@ -21,6 +21,7 @@ class PipRequest(Struct, frozen=True):
         subdir: conda platform of the target.
         scratch: a private folder for files handed to the installer; the caller removes it.
         offline: use caches only.
+        require_hashes: refuse to install anything whose hash is not known beforehand.
         locked: distributions that stay as they are where they fit; uv keeps them, pip does not know how.
     """
 
@@ -30,6 +31,7 @@ class PipRequest(Struct, frozen=True):
     subdir: str = "linux-64"
     scratch: Path = Path()
     offline: bool = False
+    require_hashes: bool = False
     locked: tuple[PipPackage, ...] = ()
 
 
@@ -78,7 +80,8 @@ class PipPlan(Struct, frozen=True):
     """A resolved pip section in two stages.
 
     Stage 1 is pinned and hashed. ``late`` are requirements that build against what stage 1 installs (flash-attn, git
-    sources): they are resolved when it is there, without build isolation.
+    sources): they are resolved when it is there, without build isolation. ``pinned_late`` are those of them that a lock
+    has resolved, with all they need.
     """
 
     installer: str
@@ -86,6 +89,7 @@ class PipPlan(Struct, frozen=True):
     late: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     seconds: float = 0.0
+    pinned_late: tuple[PipPackage, ...] = ()
 
 
 class PipResult(Struct, frozen=True):

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from conda_llmenv.process import Completed
 from conda_llmenv.pypi.blame import AskedFile
 from conda_llmenv.pypi.buildcache import build_folder, read_key, tools_folder
 from conda_llmenv.pypi.failures import failed
+from conda_llmenv.pypi.hashes import hash_flags
 from conda_llmenv.pypi.pylock import parse_pylock
 from conda_llmenv.pypi.requirements import asked_line, config_arguments, is_editable_checkout, pinned_line
 from conda_llmenv.pypi.stages import build_table
@@ -29,6 +30,8 @@ from conda_llmenv.redact import strip
 
 BUILD_TOOLS = ("setuptools<81", "wheel", "packaging", "ninja")
 """What builds without isolation expect to find; setuptools before it warns about pkg_resources, which many import."""
+
+WITHOUT_ISOLATION = "--no-build-isolation"
 
 _MISSING_MODULE = re.compile(r"No module named ['\"](?P<name>\w+)|Cannot import ['\"](?P<backend>\w+)")
 
@@ -42,7 +45,7 @@ def install_late(
     lines: LiveLines,
     environ: Mapping[str, str],
 ) -> tuple[PipPackage, ...]:
-    """Resolve, build and install the second stage into a prefix whose first stage is there.
+    """Resolve (what is not pinned), build and install the second stage into a prefix whose first stage is there.
 
     Returns:
         What was installed, with the hashes of files that come from an index.
@@ -50,11 +53,20 @@ def install_late(
     Raises:
         PipFailed: a build or a download failed.
     """
-    held = {**request.provided, **{one.name: one.version for one in plan.packages if one.version}}
+    held = {**request.provided, **_versions(plan.packages)}
     asked = tuple(one for one in request.section.requirements if strip(one.text) in plan.late)
     stage = _SecondStage(request, workspace, prefix, lines, held, asked)
     cache = build_folder(read_key(prefix, request.python_version, environ), environ)
-    return stage.install(cache)
+    done = stage.install(cache, plan.pinned_late) if plan.pinned_late else ()
+    pinned = {one.name for one in done}
+    rest = tuple(one for one in asked if one.name not in pinned)
+    if not rest:
+        return done
+    return (*done, *replace(stage, held={**held, **_versions(done)}, asked=rest).install(cache))
+
+
+def _versions(packages: Iterable[PipPackage]) -> dict[str, str]:
+    return {one.name: one.version for one in packages if one.version}
 
 
 class _SecondStage(Struct, frozen=True):
@@ -65,29 +77,42 @@ class _SecondStage(Struct, frozen=True):
     held: Mapping[str, str]
     asked: tuple[PipRequirement, ...]
 
-    def install(self, cache: Path) -> tuple[PipPackage, ...]:
+    def install(self, cache: Path, pinned: tuple[PipPackage, ...] = ()) -> tuple[PipPackage, ...]:
+        """Install what is pinned, or what is asked once it is resolved; ``cache`` keeps the wheels built here."""
         common = ["--python", str(self.prefix / "bin" / "python"), "--cache-dir", str(cache)]
-        settings = config_arguments(self.asked)
-        isolation = ["--no-build-isolation"]
-        tools = self._build_tools(common)
-        environ = build_environment(self.prefix, self.workspace.environ, tools)
-        done = self._compile([*common, *isolation, *settings], environ)
+        environ = build_environment(self.prefix, self.workspace.environ, self._build_tools(common))
+        common += config_arguments(self.asked)
+        isolation = [WITHOUT_ISOLATION]
+        if not pinned:
+            pinned, isolation = self._resolve(common, environ)
+        done = self._install(pinned, [*common, *isolation], environ)
+        if done.returncode and isolation == [WITHOUT_ISOLATION] and lacks_a_build_tool(done.stderr):
+            done = self._install(pinned, [*common, *self._isolation_of_known()], environ)
+        if done.returncode:
+            raise failed(self.request, done.stderr, "built")
+        return tuple(replace(one, version=one.version or self._installed_version(one.name)) for one in pinned)
+
+    def _resolve(self, common: Sequence[str], environ: Mapping[str, str]) -> tuple[tuple[PipPackage, ...], list[str]]:
+        """Return what is asked, pinned, and the arguments by which its sources could be read."""
+        isolation = [WITHOUT_ISOLATION]
+        done = self._compile([*common, *isolation], environ)
         if done.returncode and lacks_a_build_tool(done.stderr):
             # its sources name a build tool of their own: build those in isolation, which installs what they name
             isolation = self._isolation_of_known()
-            done = self._compile([*common, *isolation, *settings], environ)
+            done = self._compile([*common, *isolation], environ)
         if done.returncode:
             for line in done.stderr.splitlines():
                 self.lines(line)
             written = AskedFile("late.in", self._asked_lines(), [one.origin for one in self.asked])
             raise failed(self.request, done.stderr, "built", written)
-        packages = parse_pylock(self._lock, stub_folder(self.workspace.environ))
+        return parse_pylock(self._lock, stub_folder(self.workspace.environ)), isolation
+
+    def _install(
+        self, packages: tuple[PipPackage, ...], arguments: Sequence[str], environ: Mapping[str, str]
+    ) -> Completed:
         pinned = self.workspace.file("late-pinned.txt", map(pinned_line, packages))
-        arguments = ["install", "--no-deps", "-r", pinned, *common, *isolation, *settings]
-        done = Uv(self.workspace, self.request.offline).run(arguments, on_line=self.lines, environ=environ)
-        if done.returncode:
-            raise failed(self.request, done.stderr, "built")
-        return tuple(replace(one, version=one.version or self._installed_version(one.name)) for one in packages)
+        argv = ["install", "--no-deps", "-r", pinned, *hash_flags(packages), *arguments]
+        return Uv(self.workspace, self.request.offline).run(argv, on_line=self.lines, environ=environ)
 
     def _installed_version(self, name: str) -> str | None:
         """Return the version a source turned out to have."""

@@ -25,6 +25,7 @@ from conda_llmenv.pypi.buildcache import build_folder, read_key
 from conda_llmenv.pypi.config import PipConfig
 from conda_llmenv.pypi.credentials import login_variables, logins, netrc_lines
 from conda_llmenv.pypi.failures import failed, last_lines
+from conda_llmenv.pypi.hashes import refuse_unhashed
 from conda_llmenv.pypi.late import lacks_a_build_tool
 from conda_llmenv.pypi.report import parse_report
 from conda_llmenv.pypi.requirements import asked_line, pinned_line, with_settings, write_private
@@ -86,7 +87,11 @@ class PipPipInstaller:
             )
             reporter.notice(Notice("pip-plan-open", f"{message}: {reason}"))
         options = tuple(strip(option.text) for option in request.section.options)
-        return PipPlan(self.name, packages, tuple(strip(one.text) for one in late), options, time.monotonic() - started)
+        lines = tuple(strip(one.text) for one in late)
+        plan = PipPlan(self.name, packages, lines, options, seconds=time.monotonic() - started)
+        if request.require_hashes:
+            refuse_unhashed(plan, request)
+        return plan
 
     def prefetch(self, plan: PipPlan, request: PipRequest, reporter: Reporter) -> None:
         """Do nothing: pip keeps no cache that it could install from without asking the index again."""
@@ -95,9 +100,12 @@ class PipPipInstaller:
         """Install both stages; see :class:`conda_llmenv.ports.PipInstaller`.
 
         Raises:
+            InputError: hashes are required, and something has none.
             PipFailed: a step failed, or the environment has no pip.
         """
         started = time.monotonic()
+        if request.require_hashes:
+            refuse_unhashed(plan, request)
         total = len(plan.packages) + len(plan.late)
         reporter.start(STAGE, total)
         run = _Run(self, request, prefix, _folder(request), lambda line: reporter.line(STAGE, mask(line)))
@@ -169,6 +177,14 @@ def _target(request: PipRequest) -> list[str]:
     return arguments + [word for tag in tags for word in ("--platform", tag)]
 
 
+def _by_hash(packages: Iterable[PipPackage]) -> list[tuple[list[str], list[str]]]:
+    """Return pinned lines and flags: pip takes no line without a hash beside one that has some."""
+    known = list(packages)
+    hashed = [pinned_line(one) for one in known if one.hashes]
+    bare = [pinned_line(one) for one in known if not one.hashes]
+    return [(lines, flags) for lines, flags in ((hashed, ["--require-hashes"]), (bare, [])) if lines]
+
+
 @dataclass
 class _Run:
     """The runs of the environment's own pip for one installation."""
@@ -180,28 +196,38 @@ class _Run:
     on_line: Callable[[str], None]
 
     def first(self, plan: PipPlan) -> tuple[PipPackage, ...]:
-        lines = [pinned_line(one) for one in plan.packages]
-        pinned = all(one.version for one in plan.packages)
-        flags = ["--no-deps"] if pinned else []
-        flags += ["--require-hashes"] if all(one.hashes for one in plan.packages) else []
-        done, packages = self._install(lines, self._held(()), flags, self._variables())
-        if done.returncode:
-            raise self._failure(done, "installed")
+        """Install the first stage, what has hashes by them."""
+        pinned = ["--no-deps"] if all(one.version for one in plan.packages) else []
+        packages: tuple[PipPackage, ...] = ()
+        for lines, flags in _by_hash(plan.packages):
+            done, installed = self._install(lines, self._held(()), [*pinned, *flags], self._variables())
+            if done.returncode:
+                raise self._failure(done, "installed")
+            packages += installed
         return packages
 
     def late(self, plan: PipPlan, before: Sequence[PipPackage]) -> tuple[PipPackage, ...]:
-        lines = [
-            with_settings(one, asked_line(one, self.installer.environ))
+        """Build and install the second stage: what is pinned as it is, then the rest of what was asked."""
+        environ, names = self.installer.environ, {one.name for one in plan.pinned_late}
+        asked = [
+            with_settings(one, asked_line(one, environ))
             for one in self.request.section.requirements
-            if strip(one.text) in plan.late
+            if strip(one.text) in plan.late and one.name not in names
         ]
+        groups = [(lines, [*flags, "--no-deps"]) for lines, flags in _by_hash(plan.pinned_late)]
+        packages: tuple[PipPackage, ...] = ()
+        for lines, flags in [*groups, (asked, [])] if asked else groups:
+            packages += self._built(lines, flags, [*before, *packages])
+        return packages
+
+    def _built(self, lines: Sequence[str], flags: list[str], before: Sequence[PipPackage]) -> tuple[PipPackage, ...]:
         environ = self.installer.environ
         cache = build_folder(read_key(self.prefix, self.request.python_version, environ), environ)
         variables = {**self._variables(), "PIP_CACHE_DIR": str(cache)}
         held = self._held(before)
-        done, packages = self._install(lines, held, ["--no-build-isolation"], variables)
+        done, packages = self._install(lines, held, [*flags, "--no-build-isolation"], variables)
         if done.returncode and lacks_a_build_tool(done.stdout + done.stderr):
-            done, packages = self._install(lines, held, [], variables)
+            done, packages = self._install(lines, held, flags, variables)
         if done.returncode:
             raise self._failure(done, "built")
         return packages
