@@ -38,9 +38,9 @@ def export(
     require_hashes: bool,
     as_json: bool,
 ) -> None:
-    """Write what is in an environment, without prefix, credentials or this machine's paths.
+    """Write what is in an environment, in any lock format.
 
-    Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
+    No prefix, no credentials and no path of this machine is written. Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
     """
     from conda_llmenv.cli.lock_files import format_for, write_lock_file
     from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -32,7 +33,7 @@ class Entry(Struct, frozen=True):
     """One row of the table of engines.
 
     Attributes:
-        module: what has to be importable; also where its ``__version__`` stands.
+        module: what has to be importable.
         library: that module's name as a person knows it.
         install: the command that brings it.
         construct: makes the engine.
@@ -45,17 +46,22 @@ class Entry(Struct, frozen=True):
     construct: Callable[[ClientOptions], Engine]
     summary: str
 
+    @property
+    def package(self) -> str:
+        """The top of what has to be importable."""
+        return self.module.partition(".")[0]
+
     def available(self) -> Availability:
         """Import the library and say how that went; a broken one is a sentence, never a crash."""
         try:
-            module = importlib.import_module(self.module)
+            importlib.import_module(self.module)
         except ModuleNotFoundError as error:
-            if error.name == self.module:
+            if error.name in {self.module, self.package}:
                 return Availability(usable=False, reason=f"{self.library} is not installed in this Python")
             return Availability(usable=False, reason=f"{self.library} lacks a module it needs: {error.name}")
         except BaseException as error:  # noqa: BLE001 - a library that cannot be loaded may fail in any way
             return Availability(usable=False, reason=f"{self.library} cannot be loaded: {_one_line(error)}")
-        version = getattr(module, "__version__", "")
+        version = getattr(sys.modules[self.package], "__version__", "")
         return Availability(usable=True, reason=f"{self.library} {version}".strip())
 
 
@@ -93,7 +99,7 @@ ENGINES = {
         "conda's configured solver, its transaction, caches and plugins",
     ),
     "libmamba": Entry(
-        "libmambapy",
+        "libmambapy.solver",
         "libmambapy",
         "conda install -n base libmambapy",
         _libmamba,
