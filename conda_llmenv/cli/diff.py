@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import complete_environments, json_option
 from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.model import Lock, LockedPlatform, Notice
 
 if TYPE_CHECKING:
     from conda_llmenv.locks.compare import Side
+    from conda_llmenv.locks.differences import Part
     from conda_llmenv.locks.registry import Format
-    from conda_llmenv.model import Lock, LockedPlatform
 
 DIFFERENT = 1
 """The exit code that says so, as that of diff(1)."""
@@ -49,9 +50,13 @@ def diff(first: str, second: str | None, platform: str | None, *, quiet: bool, a
     from conda_llmenv.locks.compare import compare
 
     named = _as_made(first) if second is None else (_named(first, quiet=quiet), _named(second, quiet=quiet))
-    sides = _sides(named, platform)
+    one, other = named
+    sides = _side(one, other, platform), _side(other, one, platform)
     found = compare(*sides)
-    labels = [f"{one.label}{_shown_platform(one, side)}" for one, side in zip(named, sides, strict=True)]
+    labels = [
+        f"{one.label} ({side.platform.subdir})" if len(one.lock.platforms) > 1 else one.label
+        for one, side in zip(named, sides, strict=True)
+    ]
     if as_json:
         console.payload("diff", comparison_json(found, labels))
     elif not quiet:
@@ -111,14 +116,16 @@ def _prefix(text: str) -> Path:
 
 
 def _file(path: Path, *, quiet: bool) -> Named:
-    from conda_llmenv.cli.wiring import library
-    from conda_llmenv.pipeline.files import read_lock_file
+    from conda_llmenv.cli.lock_files import read_lock_file
 
-    found = read_lock_file(path, library(), edited=True)
+    found = read_lock_file(path, edited=True)
+    if found.edited and not quiet:
+        console.warn(Notice("lock-edited", f"{path} was edited after llmenv wrote it; it is compared as it is now"))
     return Named(str(path), found.lock, found.format)
 
 
 def _environment(prefix: Path) -> Named:
+    """Return an environment, for the platform its packages are for."""
     from conda_llmenv.prefix.locked import read_asked, read_lock
 
     lock = read_lock(prefix, subdir=_this_platform())
@@ -136,17 +143,24 @@ def _this_platform() -> str:
     return read_system(host_root(os.environ)).subdir
 
 
-def _sides(named: tuple[Named, Named], wanted: str | None) -> tuple[Side, Side]:
-    first, second = named
-    return _side(first, wanted or _only(second.lock)), _side(second, wanted or _only(first.lock))
-
-
-def _only(lock: Lock) -> str | None:
-    return lock.platforms[0].subdir if len(lock.platforms) == 1 else None
-
-
-def _side(named: Named, wanted: str | None) -> Side:
+def _side(named: Named, other: Named, wanted: str | None) -> Side:
     from conda_llmenv.locks.compare import EVERYTHING, INSTALLED, SAID, Side
 
     says = SAID[named.format.name] if named.format is not None else EVERYTHING if named.noted else INSTALLED
-    return Side(named.lock, _platform(named, wanted), says)
+    return Side(named.lock, _platform(named, other, wanted, says), says)
+
+
+def _platform(named: Named, other: Named, wanted: str | None, says: frozenset[Part]) -> LockedPlatform:
+    """Return the part that is compared: as asked, else the only one, else the other side's, else this machine's."""
+    from conda_llmenv.locks.differences import Part
+
+    known = named.lock.platforms
+    if len(known) == 1 and (wanted is None or Part.PLATFORM not in says):
+        return known[0]
+    only = other.lock.platforms[0].subdir if len(other.lock.platforms) == 1 else None
+    subdir = wanted or (only if only and named.lock.platform(only) else _this_platform())
+    found = named.lock.platform(subdir)
+    if found is None:
+        names = ", ".join(platform.subdir for platform in known)
+        raise InputError(f"{named.label} has {names} and no {subdir}", hint="choose one with --platform")
+    return found

@@ -18,19 +18,21 @@ LARGEST = 64 * 2**20
 
 
 class LockFile(Struct, frozen=True):
-    """A lockfile as it was read."""
+    """A lockfile as it was read; ``edited`` if it is one of ours that somebody has changed."""
 
     path: Path
     format: Format
     lock: Lock
+    edited: bool = False
 
 
-def read_lock_file(path: Path, *, name: str | None = None) -> LockFile:
+def read_lock_file(path: Path, *, name: str | None = None, edited: bool = False) -> LockFile:
     """Read a lockfile of any format.
 
     Args:
         path: of the file; also how messages show it.
         name: of the format; by default found out.
+        edited: take one of ours although somebody has edited it, as to look at it is safe.
 
     Raises:
         NotFoundError: there is no such file.
@@ -39,13 +41,14 @@ def read_lock_file(path: Path, *, name: str | None = None) -> LockFile:
     """
     text = _text(path)
     entry = format_of(name) if name else detect(str(path), text)
-    if is_edited(text):
+    changed = is_edited(text)
+    if changed and not edited:
         raise InputError(
             f"{path} is not what llmenv wrote: a line below its head was added, changed or removed",
             details=_suspects(entry, text, path),
             hint=f"lock again with `llmenv lock`; if the edit is meant, remove the line `# {DIGEST}: …` from its head",
         )
-    return LockFile(path, entry, entry.read(text, str(path)))
+    return LockFile(path, entry, entry.read(text, str(path)), changed)
 
 
 def find_lock_files(folder: Path) -> tuple[Path, ...]:
