@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from conda_llmenv.engines.options import WITH_CONDA
+from conda_llmenv.errors import InputError
 from conda_llmenv.model import Record
 from conda_llmenv.redact import strip
 
@@ -54,13 +56,21 @@ class Credentials(Struct, frozen=True):
         return found
 
     def logins(self) -> dict[str, dict[str, dict[str, str]]]:
-        """Return host → login in the form of rattler's authentication file."""
-        found = {}
+        """Return host → login in the form of rattler's authentication file.
+
+        Raises:
+            InputError: two channels of one host want different logins, of which the file can hold one.
+        """
+        found: dict[str, dict[str, dict[str, str]]] = {}
         for _, base in self.secret_bases:
             parts = urlsplit(base)
             if parts.hostname and parts.username:
                 login = {"username": unquote(parts.username), "password": unquote(parts.password or "")}
-                found[parts.hostname] = {"BasicHTTP": login}
+                if found.setdefault(parts.hostname, {"BasicHTTP": login}) != {"BasicHTTP": login}:
+                    raise InputError(
+                        f"two channels on {parts.hostname} want different logins; this engine can use one a host",
+                        hint=f"give both channels one login; or, {WITH_CONDA}",
+                    )
         return found
 
     def hosts(self) -> tuple[str, ...]:

@@ -101,11 +101,18 @@ def test_a_server_that_says_next_to_nothing_is_given_up(
     assert create(online, prefix).code == 0
 
 
-def test_a_slow_server_is_waited_for(online: Program, http_channel: ChannelServer, prefix: Path) -> None:
+@pytest.mark.parametrize("what", ["repodata.json", "big-blob*.conda"])
+def test_a_slow_server_is_waited_for(
+    online: Program, offline_channel: Path, prefix: Path, tmp_path: Path, what: str
+) -> None:
     """Slow is not stalled: what arrives little by little for longer than the timeout is taken."""
-    http_channel.faults = [Fault("big-blob*.conda", pace=0.25, piece=262144)]
-    started = time.monotonic()
-    ended = create(online, prefix)
+    root = Path(shutil.copytree(offline_channel, tmp_path / "big"))
+    for path in root.glob("conda-forge/*/repodata.json"):
+        path.write_text(path.read_text() + " " * 1_000_000)
+    with serve(root) as server:
+        server.faults = [Fault(what, pace=0.25, piece=100_000)]
+        started = time.monotonic()
+        ended = online("create", "-f", "bare.yml", "-p", prefix, CONDA_CHANNEL_ALIAS=server.host)
     assert ended.code == 0, ended.text
     assert time.monotonic() - started > SECONDS
 

@@ -10,10 +10,10 @@ import pytest
 
 from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.rattler.logins import logins
-from conda_llmenv.errors import ChannelUnavailable, InstallFailed, LlmenvError
+from conda_llmenv.errors import ChannelUnavailable, InputError, InstallFailed, LlmenvError
 from conda_llmenv.model import Channel
 from tests.engines.support import channel, chosen, install, solve
-from tests.http_channel import Fault, serve
+from tests.http_channel import ChannelServer, Fault, serve
 
 CANARY = "s3cr3t-canary"
 KINDS = {
@@ -71,6 +71,15 @@ def test_no_error_shows_a_secret(kind: str, fault: str, offline_channel: Path, t
         with pytest.raises(InstallFailed, match=r"gate-c-2.0-0.conda cannot be downloaded") as failed:
             install(solution, tmp_path / "env", tmp_path / "pkgs")
         assert CANARY not in everything_said(failed.value)
+
+
+def test_two_logins_on_one_host_are_refused(http_channel: ChannelServer) -> None:
+    """The library keeps one login a host: one channel would be asked with the other's password."""
+    where = [http_channel.url(name).replace("//", f"//{name}:{CANARY}@") for name in ("conda-forge", "other")]
+    with pytest.raises(InputError, match=r"two channels on 127\.0\.0\.1 want different logins") as caught:
+        solve("gate-c", channels=tuple(Channel(url, url) for url in where))
+    assert CANARY not in everything_said(caught.value)
+    assert http_channel.requests == []
 
 
 def store(path: Path, host: str, user: str) -> Path:

@@ -26,6 +26,9 @@ SLOWEST = 1024
 BUSY = 0.1
 """Share of a processor above which a solve is at work, whatever arrives."""
 
+SHARD = 4096
+"""What one shard counts, in bytes; few are smaller."""
+
 POLL_SECONDS = 0.1
 """How often running work is asked about."""
 
@@ -80,19 +83,22 @@ class Fetching:
         if time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + self._interval
-        quiet = self._arriving.stalled(_bytes_below(self._cache) if self._cache else 0)
+        quiet = self._arriving.stalled(_arrived(self._cache) if self._cache else 0)
         idle = self._working.stalled(time.process_time())
         return quiet and idle
 
 
-def _bytes_below(folder: Path) -> int:
-    """Return the bytes of all files below a folder; what is not there yet, or goes away meanwhile, counts nothing."""
+def _arrived(folder: Path) -> int:
+    """Return about how many bytes a repodata cache holds.
+
+    Lists of packages stream into files of the folder itself. Shards come whole, by the thousand, into folders below:
+    these are counted, not measured. What is not there yet, or goes away meanwhile, counts nothing.
+    """
     total = 0
     with contextlib.suppress(OSError):
-        for _, _, names, number in os.fwalk(folder):
-            for name in names:
-                with contextlib.suppress(OSError):
-                    total += os.stat(name, dir_fd=number).st_size
+        for entry in os.scandir(folder):
+            with contextlib.suppress(OSError):
+                total += sum(SHARD for _ in os.scandir(entry.path)) if entry.is_dir() else entry.stat().st_size
     return total
 
 
