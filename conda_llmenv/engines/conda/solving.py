@@ -13,7 +13,7 @@ from conda.models.match_spec import MatchSpec
 from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
-from conda_llmenv.engines.conda.compat import solver_backend
+from conda_llmenv.engines.conda.compat import outlive_solver, solver_backend
 from conda_llmenv.engines.conda.errors import solve_errors
 from conda_llmenv.engines.conda.settings import initialise, scoped
 from conda_llmenv.engines.conda.silence import silenced
@@ -129,6 +129,7 @@ def _chosen(
     request: SolveRequest, question: Question, pins: Mapping[str, Any], sources: repodata.Sources, prefix: Path
 ) -> tuple[Any, ...]:
     """Ask conda's solver, as ``conda create`` does, plugins that look at solves included."""
+    outlive_solver()
     vars(context)["pinned_packages"] = tuple(str(pin) for pin in pins.values())
     solver = solver_backend()(
         str(prefix),
