@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from conda_llmenv.compose.pip_lines import Option, parse_line
@@ -189,8 +189,8 @@ class _Reading(Struct):
                 table, package = self._package(entry, line)
             except Unreadable as error:
                 name = entry.get("name") if isinstance(entry, dict) else None
-                said = f"{name}: {error.text}" if isinstance(name, str) else error.text
-                self.add(error.line or line, said, error.hint)
+                said = f"{name[:80]}: " if isinstance(name, str) and name.isprintable() else ""
+                self.add(error.line or line, f"{said}{error.text}", error.hint)
                 continue
             if package.name in seen:
                 self.add(line, f"{package.name} is locked twice, first in line {seen[package.name]}", _ONE_SELECTION)
@@ -245,13 +245,17 @@ _ONE_SELECTION = "lock one platform and one Python: a lock of several picks by m
 
 
 def _check(table: Table) -> None:
+    try:
+        canonicalize_name(table.name, validate=True)
+    except InvalidName as error:
+        raise Unreadable(f"{table.name[:80]!r} is no name of a distribution") from error
     if not table.sources:
         raise Unreadable("nothing says where to take it from")
     if len(table.sources) > 1:
         raise Unreadable("it has more than one source")
     if table.marker and any(word in table.marker for word in _MANY):
         raise Unreadable("its marker picks by extras or dependency groups", hint=_ONE_SELECTION)
-    if (table.wheels or table.sdist) and not _is_version(table.version):
+    if (table.wheels or table.sdist or table.version is not None) and not _is_version(table.version):
         raise Unreadable(f"{table.version!r} is no version")
     folder = table.directory.path if table.directory else table.vcs.path if table.vcs else None
     for path in (folder, *(file.path for file in table.files if not file.url)):
