@@ -72,17 +72,17 @@ class PipLines:
                 if isinstance(parsed, Include):
                     self._include(parsed, place)
                 elif isinstance(parsed, Option):
-                    self.options.append(PipOption(self._located(parsed.tokens, place), place.origin))
+                    self.options.append(self._option(parsed.tokens, place))
                 else:
                     self.requirements.append(self._requirement(parsed, why, place))
         except Unreadable as error:
             self.reading.problems.add(place.origin, error.text, column=column, hint=error.hint)
 
-    def _located(self, tokens: tuple[str, ...], place: _Place) -> tuple[str, ...]:
-        """Make the folder of ``--find-links`` absolute; pip takes it relative to the file it stands in."""
+    def _option(self, tokens: tuple[str, ...], place: _Place) -> PipOption:
+        """Return an option; the folder of ``--find-links`` becomes absolute, as pip takes it relative to the file."""
         if tokens[0] != "--find-links" or "://" in tokens[1] or _REFERENCE.search(tokens[1]):
-            return tokens
-        return (tokens[0], str(self._local(tokens[1], place.directory)))
+            return PipOption(tokens, place.origin)
+        return PipOption((tokens[0], str(self._local(tokens[1], place.directory))), place.origin, written=tokens[1])
 
     def _requirement(self, line: Line, why: str, place: _Place) -> PipRequirement:
         local = line.location if line.location and not _REFERENCE.search(line.location) else None
@@ -125,7 +125,8 @@ class PipLines:
             raise Unreadable(f"more than {MAX_INCLUDES} requirements files are included")
         text = self._included_text(include, path)
         if include.option == "--constraint":
-            self.options.append(PipOption((include.option, str(path)), place.origin))
+            lines = tuple(content for _, line in _logical_lines(text) if (content := split_comment(line)[0]))
+            self.options.append(PipOption((include.option, str(path)), place.origin, include.target, lines))
             return
         display = posixpath.normpath(Path(place.origin.file).parent / include.target)
         origin = Origin(display, 1, place.origin.layer, place.origin.detail)

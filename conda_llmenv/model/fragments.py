@@ -81,10 +81,19 @@ class PipRequirement(Struct, frozen=True):
 
 
 class PipOption(Struct, frozen=True):
-    """One file-wide pip option, such as ``("--extra-index-url", "https://…")``; flags have one element."""
+    """One file-wide pip option, such as ``("--extra-index-url", "https://…")``; flags have one element.
+
+    Attributes:
+        tokens: its long name and its value; the path of a file or folder is absolute.
+        origin: where it stands.
+        written: the path as it was written, empty where the value is none.
+        lines: what the file of a ``--constraint`` says, without comments.
+    """
 
     tokens: tuple[str, ...]
     origin: Origin
+    written: str = ""
+    lines: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
