@@ -10,7 +10,7 @@ from msgspec import Struct
 from conda_llmenv.prefix.integrity import content
 from conda_llmenv.prefix.integrity.inventory import Inventory
 from conda_llmenv.prefix.integrity.model import Entry, Kind, Owner, Recorded
-from conda_llmenv.prefix.integrity.original import original_checksum
+from conda_llmenv.prefix.integrity.original import original
 
 NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """The sha256 of no bytes: what builders note for a link that leads to no file."""
@@ -49,7 +49,7 @@ def _compare(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: b
     if not why and noted.command and not entry.executable:
         why = "it cannot be executed any more"
     if why or not contents:
-        return Judgement(why, told=noted.link or noted.size is not None)
+        return Judgement(why, told=bool(noted.link) or noted.size is not None)
     try:
         return _compare_link(inventory, entry, noted) if noted.link else _compare_content(inventory, entry, noted)
     except OSError as error:
@@ -57,9 +57,9 @@ def _compare(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: b
 
 
 def _other_kind(inventory: Inventory, entry: Entry, noted: Recorded) -> str:
-    if entry.kind is (Kind.LINK if noted.link else Kind.FILE):
+    if entry.kind is (Kind.LINK if noted.link else Kind.FILE) or (noted.link is None and entry.kind is not Kind.OTHER):
         return ""
-    if entry.kind is Kind.LINK and noted.in_cache and Path(inventory.prefix, entry.path).is_file():
+    if entry.kind is Kind.LINK and noted.cached and Path(inventory.prefix, entry.path).is_file():
         return ""
     return f"it is {_A[entry.kind]} now"
 
@@ -70,10 +70,10 @@ _A = {Kind.FILE: "a file", Kind.LINK: "a link", Kind.OTHER: Kind.OTHER.value}
 def _compare_content(inventory: Inventory, entry: Entry, noted: Recorded) -> Judgement:
     path = f"{inventory.prefix}/{entry.path}"
     if noted.checksum:
-        found = content.checksum(path, entry.size, noted.algorithm, follow=noted.in_cache)
+        found = content.checksum(path, entry.size, noted.algorithm, follow=noted.cached)
         return Judgement("" if found == noted.checksum else "its content is different")
     if noted.placeholder and noted.original:
-        found = original_checksum(inventory, entry, noted)
+        found = original(inventory, entry, noted).checksum
         return Judgement("" if found == noted.original else "its content is different")
     return Judgement(told=False)
 

@@ -88,19 +88,19 @@ def recorded_paths(records: Iterable[CondaRecord]) -> Iterator[tuple[str, Record
 
 def _of_package(record: CondaRecord, site_packages: str) -> Iterator[tuple[str, Recorded]]:
     owner = Owner("conda", record.name, record.version)
-    in_cache = record.link is not None and record.link.type in (_LINKED, "softlink")
+    cached = record.link is not None and record.link.type in (_LINKED, "softlink")
     seen = set()
     for item in record.paths_data.paths if record.paths_data else ():
         path = _installed_at(item.path, record, site_packages)
         seen.add(path)
         if item.path_type != _FOLDER:
-            yield path, _recorded(item, owner, in_cache=in_cache)
+            yield path, _recorded(item, owner, cached=cached)
     for path in record.files:
         if path not in seen:
-            yield path, Recorded(owner, in_cache=in_cache)
+            yield path, Recorded(owner, link=None)
 
 
-def _recorded(item: _Path, owner: Owner, *, in_cache: bool) -> Recorded:
+def _recorded(item: _Path, owner: Owner, *, cached: bool) -> Recorded:
     """Return what is noted of a path.
 
     The size of a text that holds its prefix is not taken: rattler notes the one on the disk, conda the one in the
@@ -120,7 +120,7 @@ def _recorded(item: _Path, owner: Owner, *, in_cache: bool) -> Recorded:
         command=item.path_type in ENTRY_POINTS,
         placeholder=placeholder,
         padded=padded,
-        in_cache=in_cache and not link,
+        cached=cached and not link,
     )
 
 

@@ -8,8 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
 
 from conda_llmenv.prefix.integrity.commands import PLACE
+
+Parts: TypeAlias = Iterator[bytes | None]
+"""A content in pieces; None stands where the prefix is."""
 
 PIECE = 256 * 1024
 """Bytes read at once; also all the memory a file takes, however large it is."""
@@ -68,32 +72,32 @@ def place_pattern(prefixes: tuple[bytes, ...], *, exact: bool) -> re.Pattern[byt
     return re.compile(b"(?:" + b"|".join(map(re.escape, prefixes)) + b")" + (b"" if exact else rb"(?![\w-])"))
 
 
-def replaced(content: Iterator[memoryview], pattern: re.Pattern[bytes], longest: int, by: bytes) -> Iterator[bytes]:
-    """Yield a content with every match replaced, also one that lies across two pieces.
+def split(content: Iterator[memoryview], pattern: re.Pattern[bytes], longest: int) -> Parts:
+    """Yield a text without the prefix, and None for each place where it was, also across two pieces.
 
     Args:
         content: in pieces.
-        pattern: what to replace; matches at most ``longest`` bytes and looks one byte ahead.
+        pattern: finds the prefix; matches at most ``longest`` bytes, looks one byte ahead and has no groups.
         longest: bytes.
-        by: what to put there.
     """
     rest = b""
     for piece in content:
         data = rest + bytes(piece)
-        safe, position = len(data) - longest, 0
+        safe, position = max(len(data) - longest, 0), 0
         for match in pattern.finditer(data):
             if match.start() >= safe:
                 break
-            yield data[position : match.start()] + by
+            yield data[position : match.start()]
+            yield None
             position = match.end()
-        keep = max(position, safe, 0)
+        keep = max(position, safe)
         yield data[position:keep]
         rest = data[keep:]
-    yield pattern.sub(lambda _: by, rest)
+    yield from _between(pattern.split(rest))
 
 
-def unpadded(content: Iterator[memoryview], prefix: bytes, placeholder: bytes) -> Iterator[bytes]:
-    """Yield the content of a binary as it was before installers put the prefix in.
+def unpadded(content: Iterator[memoryview], prefix: bytes, placeholder: bytes) -> Parts:
+    """Yield a binary as it was before installers put the prefix in, and None for each place where it is.
 
     They replace the placeholder in a NUL-terminated string and add as many NUL bytes as it got shorter. A string that
     holds the prefix without such padding has it of its own and stays.
@@ -102,30 +106,29 @@ def unpadded(content: Iterator[memoryview], prefix: bytes, placeholder: bytes) -
     rest = b""
     for piece in content:
         data = rest + bytes(piece)
-        done, position = _restore(data, prefix, placeholder, gap)
+        done, position = _restore(data, prefix, gap)
         yield from done
         keep = position
         if prefix not in data[position:] or len(data) - position > LONGEST_STRING:
             keep = max(position, len(data) - len(prefix) + 1)
         yield data[position:keep]
         rest = data[keep:]
-    done, position = _restore(rest, prefix, placeholder, gap)
+    done, position = _restore(rest, prefix, gap)
     yield from done
     yield rest[position:]
 
 
-def _restore(data: bytes, prefix: bytes, placeholder: bytes, gap: int) -> tuple[list[bytes], int]:
+def _restore(data: bytes, prefix: bytes, gap: int) -> tuple[list[bytes | None], int]:
     """Return what the strings that end in ``data`` were, and how far that goes."""
-    done: list[bytes] = []
+    done: list[bytes | None] = []
     position = 0
     while (start := data.find(prefix, position)) >= 0:
         end = data.find(b"\0", start)
-        count = data.count(prefix, start, end) if end >= 0 else 0
-        stop = end + count * gap
+        stop = end + data.count(prefix, start, end) * gap
         if end < 0 or stop >= len(data):
             break
         if data.count(b"\0", end, stop) == stop - end:
-            done += [data[position:start], data[start:end].replace(prefix, placeholder)]
+            done += [data[position:start], *_between(data[start:end].split(prefix))]
             position = stop
         else:
             done.append(data[position : start + 1])
@@ -133,20 +136,43 @@ def _restore(data: bytes, prefix: bytes, placeholder: bytes, gap: int) -> tuple[
     return done, position
 
 
-def fingerprint(content: Iterator[bytes]) -> str:
-    """Return the sha256 of a content in pieces as hex."""
-    state = hashlib.sha256()
-    for piece in content:
-        state.update(piece)
-    return state.hexdigest()
+def _between(parts: list[bytes]) -> Parts:
+    """Yield the parts with None between each two."""
+    for number, part in enumerate(parts):
+        if number:
+            yield None
+        yield part
 
 
-def normalised(content: Iterator[memoryview], pattern: re.Pattern[bytes], longest: int) -> str:
-    """Return the sha256 of a content with :data:`PLACE` for the prefix, or as it is where it is no text."""
+class Fingerprint(NamedTuple):
+    """The sha256 of a content with something in place of the prefix, and how often that is.
+
+    The number keeps apart a file that has the prefix from one that has what was put in its place.
+    """
+
+    checksum: str
+    places: int
+
+    def __str__(self) -> str:
+        """Return one text for both; of a content without the prefix it is the plain checksum."""
+        return f"{self.checksum} {self.places}" if self.places else self.checksum
+
+
+def fingerprint(parts: Parts, place: bytes) -> Fingerprint:
+    """Return the fingerprint of a content with ``place`` where the prefix is."""
+    state, places = hashlib.sha256(), 0
+    for part in parts:
+        places += part is None
+        state.update(place if part is None else part)
+    return Fingerprint(state.hexdigest(), places)
+
+
+def normalised(content: Iterator[memoryview], pattern: re.Pattern[bytes], longest: int) -> Fingerprint:
+    """Return the fingerprint of a text with :data:`PLACE` for the prefix, or of anything else as it is."""
     first = next(content, memoryview(b""))
     text = is_text(first)
     whole = _joined(first, content)
-    return fingerprint(replaced(whole, pattern, longest, PLACE)) if text else fingerprint(map(bytes, whole))
+    return fingerprint(split(whole, pattern, longest) if text else map(bytes, whole), PLACE)
 
 
 def _joined(first: memoryview, others: Iterator[memoryview]) -> Iterator[memoryview]:

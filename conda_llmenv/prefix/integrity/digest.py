@@ -25,7 +25,7 @@ from conda_llmenv.prefix.integrity.conda_records import to_json
 from conda_llmenv.prefix.integrity.exclusions import is_installation_note
 from conda_llmenv.prefix.integrity.inventory import Inventory, take_inventory
 from conda_llmenv.prefix.integrity.model import Digest, Entry, Kind, Recorded
-from conda_llmenv.prefix.integrity.original import original_checksum
+from conda_llmenv.prefix.integrity.original import original
 from conda_llmenv.prefix.integrity.parallel import read_all
 from conda_llmenv.prefix.variables import read_variables
 from conda_llmenv.redact import strip
@@ -103,14 +103,14 @@ def _identity(inventory: Inventory, entry: Entry) -> Identity:
     path = f"{inventory.prefix}/{entry.path}"
     noted = inventory.from_conda(entry.path)
     if entry.kind is Kind.LINK:
-        if any(one.in_cache for one in noted) and Path(path).is_file():
+        if any(one.cached for one in inventory.recorded.get(entry.path, ())) and Path(path).is_file():
             return Identity(_kind(Path(path).stat().st_mode), content.checksum(path, entry.size, follow=True))
         return Identity("link", _without_prefix(inventory.prefixes, os.fspath(Path(path).readlink())))
     if entry.kind is Kind.OTHER:
         return Identity("other", "")
     placed = next((one for one in noted if one.placeholder), None)
     if placed is not None:
-        return Identity(_kind(entry.mode), original_checksum(inventory, entry, placed))
+        return Identity(_kind(entry.mode), str(original(inventory, entry, placed)))
     if any(one.original and not one.command for one in noted):
         return Identity(_kind(entry.mode), content.checksum(path, entry.size))
     return _unplaced(inventory, entry, path)
@@ -131,7 +131,8 @@ def _unplaced(inventory: Inventory, entry: Entry, path: str) -> Identity:
         return Identity(kind, hashlib.sha256(pattern.sub(lambda _: commands.PLACE, script)).hexdigest())
     if any(_as_in_the_wheel(one, entry, path) for one in inventory.recorded.get(entry.path, ())):
         return Identity(kind, content.checksum(path, entry.size))
-    return Identity(kind, content.normalised(content.pieces(path, entry.size), pattern, len(inventory.prefixes[0])))
+    found = content.normalised(content.pieces(path, entry.size), pattern, len(inventory.prefixes[0]))
+    return Identity(kind, str(found))
 
 
 def _as_in_the_wheel(noted: Recorded, entry: Entry, path: str) -> bool:

@@ -50,11 +50,11 @@ class Recorded(Struct, frozen=True, gc=False):
         algorithm: of the checksum, as :mod:`hashlib` calls it.
         original: sha256 of the content in the package, before the prefix was put in.
         size: bytes on the disk; None where nobody noted it or what is noted is the size in the package.
-        link: it is a symbolic link.
+        link: it is a symbolic link; None where nobody noted that.
         command: it was written at installation to start a Python function, so it must be executable.
         placeholder: text in the package that the prefix has replaced; empty where there is none.
         padded: the replacement kept the length by NUL bytes, as is needed in a binary.
-        in_cache: the whole package is linked from a cache by symbolic links.
+        cached: it may be a symbolic link into the installer's cache in place of a file.
     """
 
     owner: Owner
@@ -62,11 +62,11 @@ class Recorded(Struct, frozen=True, gc=False):
     algorithm: str = "sha256"
     original: str = ""
     size: int | None = None
-    link: bool = False
+    link: bool | None = False
     command: bool = False
     placeholder: str = ""
     padded: bool = False
-    in_cache: bool = False
+    cached: bool = False
 
 
 class Package(Struct, frozen=True):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conda_llmenv.prefix.integrity import commands, content
+from conda_llmenv.prefix.integrity.content import Fingerprint
 from conda_llmenv.prefix.integrity.inventory import Inventory
 from conda_llmenv.prefix.integrity.model import Entry, Recorded
 
@@ -20,60 +21,61 @@ _THROUGH_SHELL = re.compile(
 )
 
 
-def original_checksum(inventory: Inventory, entry: Entry, noted: Recorded) -> str:
-    """Return the sha256 of a file with the placeholder where the prefix is.
+def original(inventory: Inventory, entry: Entry, noted: Recorded) -> Fingerprint:
+    """Return the fingerprint of a file with the placeholder where the prefix is.
 
-    Of a file nobody touched it is the one that the package has, in every prefix.
+    Of a file nobody touched its checksum is the one that the package has, in every prefix.
 
     Raises:
         OSError: it cannot be read.
     """
     path = f"{inventory.prefix}/{entry.path}"
-    placeholder = os.fsencode(noted.placeholder)
     if noted.padded:
-        return _unpadded(path, entry, noted, inventory.prefixes, placeholder)
-    checksum = _unplaced(content.pieces(path, entry.size), inventory.prefixes, placeholder)
-    if checksum != noted.original:
-        return _with_first_line(path, entry, noted, inventory.prefixes, placeholder) or checksum
-    return checksum
+        return _unpadded(path, entry, noted, inventory.prefixes)
+    found = _split(content.pieces(path, entry.size), noted, inventory.prefixes)
+    if found.checksum == noted.original or entry.size > commands.LARGEST:
+        return found
+    return _with_first_line(Path(path).read_bytes(), noted, inventory.prefixes) or found
 
 
-def _unpadded(path: str, entry: Entry, noted: Recorded, prefixes: tuple[bytes, ...], placeholder: bytes) -> str:
-    checksum = ""
+def _unpadded(path: str, entry: Entry, noted: Recorded, prefixes: tuple[bytes, ...]) -> Fingerprint:
+    placeholder = os.fsencode(noted.placeholder)
+    found = []
     for prefix in prefixes:
-        checksum = content.fingerprint(content.unpadded(content.pieces(path, entry.size), prefix, placeholder))
-        if checksum == noted.original:
-            break
-    return checksum
+        parts = content.unpadded(content.pieces(path, entry.size), prefix, placeholder)
+        found.append(content.fingerprint(parts, placeholder))
+        if found[-1].places:
+            return found[-1]
+    return found[0]
 
 
-def _unplaced(pieces: Iterator[memoryview], prefixes: tuple[bytes, ...], placeholder: bytes) -> str:
+def _split(pieces: Iterator[memoryview], noted: Recorded, prefixes: tuple[bytes, ...]) -> Fingerprint:
     pattern = content.place_pattern(prefixes, exact=True)
-    return content.fingerprint(content.replaced(pieces, pattern, len(prefixes[0]), placeholder))
+    return content.fingerprint(content.split(pieces, pattern, len(prefixes[0])), os.fsencode(noted.placeholder))
 
 
-def _with_first_line(
-    path: str, entry: Entry, noted: Recorded, prefixes: tuple[bytes, ...], placeholder: bytes
-) -> str | None:
-    """Return the checksum in the package, if all that differs is a first line that is too long with these prefixes."""
-    if entry.size > commands.LARGEST:
-        return None
-    text = Path(path).read_bytes()
+def _with_first_line(text: bytes, noted: Recorded, prefixes: tuple[bytes, ...]) -> Fingerprint | None:
+    """Return the fingerprint with the first line that a short prefix would have; None where it was not rewritten.
+
+    A program that is looked up on PATH was perhaps so in the package: there only the package's checksum is proof.
+    """
     for prefix in prefixes:
-        line = _first_line(text, prefix)
-        if line is not None and _unplaced(iter([memoryview(line)]), prefixes, placeholder) == noted.original:
-            return noted.original
+        line, certain = _first_line(text, prefix)
+        if line:
+            found = _split(iter([memoryview(line)]), noted, prefixes)
+            if certain or found.checksum == noted.original:
+                return found
     return None
 
 
-def _first_line(text: bytes, prefix: bytes) -> bytes | None:
-    """Return a text with the first line it would have had in a short prefix; None where it was not rewritten."""
+def _first_line(text: bytes, prefix: bytes) -> tuple[bytes, bool]:
+    """Return a text with the first line it would have had in a short prefix, and whether that is certain."""
     if match := _THROUGH_SHELL.match(text):
         line = b"#!" + match["program"] + match["options"]
     elif match := _FOUND_ON_PATH.match(text):
         line = b"#!" + prefix + b"/bin/" + match["name"] + match["options"]
     else:
-        return None
+        return b"", False
     if len(line) <= _LONGEST_LINE and b" " not in prefix:
-        return None
-    return line + b"\n" + text[match.end() :]
+        return b"", False
+    return line + b"\n" + text[match.end() :], match.re is _THROUGH_SHELL

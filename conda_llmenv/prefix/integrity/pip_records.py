@@ -63,6 +63,7 @@ def _rows(text: str, site: str, prefix: Path, owner: Owner) -> Iterator[tuple[st
                 algorithm=algorithm,
                 size=int(size) if size.isdecimal() else None,
                 command=path.startswith("bin/"),
+                cached=True,
             ),
         )
 

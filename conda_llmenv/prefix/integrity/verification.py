@@ -37,7 +37,7 @@ def check_integrity(prefix: Path, *, contents: bool = True) -> Report:
         tuple(sorted(findings, key=lambda finding: (list(Problem).index(finding.problem), finding.path))),
         len(inventory.entries),
         inventory.size,
-        sum(not one.told for one in judged.values()),
+        sum(not one.told and not is_installation_note(path) for path, one in judged.items()),
         contents,
     )
 
@@ -56,7 +56,7 @@ def _missing(inventory: Inventory) -> Iterator[Finding]:
     """Yield what is recorded and not there; what pip took away for one of its own is replaced, not missing."""
     successors = _successors(inventory)
     for path, noted in inventory.recorded.items():
-        if path in inventory.entries or is_installation_note(path):
+        if path in inventory.entries:
             continue
         owners = tuple(dict.fromkeys(one.owner for one in noted))
         by = successors.get(owners[0])

@@ -1,0 +1,1 @@
+"""Tests of digests and of integrity."""
