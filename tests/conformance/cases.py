@@ -17,6 +17,12 @@ ENGINES = ("rattler", "conda", "libmamba")
 BASE = ENGINES[0]
 """The engine whose answer the differences of the others are told from."""
 
+PLUGINS = {"conda": "rattler", "conda+libmamba": "libmamba", "conda+classic": "classic"}
+"""The solver that conda is configured with: its own choice since 2023 is libmamba, classic is what came before."""
+
+SOLVERS = (*ENGINES, *(name for name in PLUGINS if name not in ENGINES))
+"""Everything that solves: the engines, and conda's with each of its solvers."""
+
 World = Literal["small", "offline", "recorded"]
 """Where channels are looked up: ``small.yml``, the offline channel with packages in it, or recorded real ones."""
 
@@ -78,6 +84,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         records: every record, as ``name version build`` or ``name version build channel``.
         has: some of the records, for answers too long to write down; needs ``count``.
         lacks: names that must not be there.
+        differs: solvers that answer otherwise, separated by commas → what they answer.
     """
 
     id: str
@@ -97,6 +104,10 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lacks: tuple[str, ...] = ()
     error: Failing | None = None
     differs: Mapping[str, Difference] = {}
+
+    def difference(self, solver: str) -> Difference | None:
+        """Return what is listed for a solver."""
+        return next((told for names, told in self.differs.items() if solver in names.split(", ")), None)
 
 
 class Theme(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,6 +129,10 @@ class Asked(Struct, frozen=True):
     def id(self) -> str:
         """The case's own name, which no other case has."""
         return self.case.id
+
+    def is_for(self, solver: str) -> bool:
+        """Return whether a solver is asked; conda's classic one takes minutes for a real question."""
+        return solver != "conda+classic" or self.world != "recorded"
 
 
 def read(path: Path) -> Theme:

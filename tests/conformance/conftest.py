@@ -57,26 +57,31 @@ class Batches:
     cases: tuple[Asked, ...]
     kept: dict[str, Answers | EngineAbsent | WorkerDied] = field(default_factory=dict)
 
-    def of(self, engine: str) -> Answers:
-        """Return everything an engine answered; skips the test where the engine cannot run."""
-        if engine not in self.kept:
-            self.kept[engine] = self._ask(engine)
-        found = self.kept[engine]
+    def of(self, solver: str) -> Answers:
+        """Return everything a solver answered; skips the test where it cannot run."""
+        if solver not in self.kept:
+            self.kept[solver] = self._ask(solver)
+        found = self.kept[solver]
         if isinstance(found, EngineAbsent):
             pytest.skip(str(found))
         if isinstance(found, WorkerDied):
             pytest.fail(str(found), pytrace=False)
         return found
 
-    def answer(self, engine: str, name: str) -> Answer:
-        """Return an engine's answer to one request."""
-        return next(answer for answer in self.of(engine).answers if answer.id == name)
+    def answer(self, solver: str, name: str) -> Answer:
+        """Return a solver's answer to one request."""
+        return next(answer for answer in self.of(solver).answers if answer.id == name)
 
-    def _ask(self, engine: str) -> Answers | EngineAbsent | WorkerDied:
-        repodata = self.folder / f"repodata-{engine}"
-        questions = (one for asked in self.cases for one in questions_of(asked, self.places[asked.world](), repodata))
+    def _ask(self, solver: str) -> Answers | EngineAbsent | WorkerDied:
+        repodata = self.folder / f"repodata-{solver}"
+        questions = (
+            question
+            for asked in self.cases
+            if asked.is_for(solver)
+            for question in questions_of(asked, self.places[asked.world](), repodata)
+        )
         try:
-            return ask(engine, questions, self.folder)
+            return ask(solver, questions, self.folder)
         except (EngineAbsent, WorkerDied) as error:
             return error
 

@@ -15,7 +15,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.conformance.batch import CONDA_PYTHON, EngineAbsent, environment, python_of
-from tests.conformance.cases import BASE, ENGINES
+from tests.conformance.cases import BASE, ENGINES, PLUGINS
 from tests.conformance.facts import Facts, differences, facts_of, read_alike
 from tests.program import ROOT, Program
 
@@ -79,7 +79,7 @@ def made(offline_channel: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 
 def _machine(folder: Path, engine: str, channel: Path) -> dict[str, str]:
     return {
-        **environment(folder / engine),
+        **environment(folder / engine, PLUGINS.get(engine, "")),
         "CONDA_PKGS_DIRS": str(folder / "pkgs"),  # one cache for all, as on a machine that has several tools
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(ROOT),

@@ -20,12 +20,14 @@ COMPARED = (
 """What has to be the same whichever engine answers; package URLs are not in every library's records."""
 
 
-def faults(case: Case, place: Place, answer: Answer) -> Iterator[str]:
-    """Yield what is wrong with the answer of an engine that the case lists no difference for."""
+def faults(case: Case, place: Place, answer: Answer, *, told: bool = True) -> Iterator[str]:
+    """Yield what is wrong with an answer; ``told`` is whether the words of a failure are looked at too."""
     if answer.crash:
         yield answer.crash
     elif case.error is not None:
-        yield from _failure_faults(case, case.error, place, answer)
+        yield from _failure_faults(case.error, answer)
+        if answer.failure is not None and told:
+            yield from _explanation_faults(case, case.error, place, answer.failure)
     elif answer.records is None:
         yield f"it failed: {answer.failure and answer.failure.text}"
     else:
@@ -33,13 +35,15 @@ def faults(case: Case, place: Place, answer: Answer) -> Iterator[str]:
         yield from published_faults(place, answer.records)
 
 
-def difference_faults(case: Case, difference: Difference, place: Place, answer: Answer, base: Answer) -> Iterator[str]:
+def difference_faults(
+    case: Case, difference: Difference, place: Place, answer: Answer, base: Answer, *, told: bool = True
+) -> Iterator[str]:
     """Yield what is wrong with the answer of an engine that differs from the base engine as listed."""
-    if not [*faults(case, place, answer), *unequal_records(answer, base)]:
+    if not [*faults(case, place, answer, told=told), *unequal_records(answer, base)]:
         yield "the listed difference is none: the answer is what the case says"
     own = replace(case, records=difference.records, error=difference.error, has=(), count=0, lacks=())
     if difference.records is not None or difference.error is not None:
-        yield from faults(own, place, answer)
+        yield from faults(own, place, answer, told=told)
     elif answer.records is None or base.records is None:
         yield f"it failed: {answer.failure and answer.failure.text}"
     else:
@@ -100,20 +104,21 @@ def _named(line: str, records: Iterable[Record]) -> str:
     return ", ".join(found) or "none of that name"
 
 
-def _failure_faults(case: Case, expected: Failing, place: Place, answer: Answer) -> Iterator[str]:
-    failure = answer.failure
-    if failure is None:
+def _failure_faults(expected: Failing, answer: Answer) -> Iterator[str]:
+    if answer.failure is None:
         yield f"it succeeded: {sorted(lines(answer.records or ()))}"
         return
-    if failure.code != expected.code:
-        yield f"it is called {failure.code}: {failure.text}"
-    yield from (
-        f"{name} is not named, but {failure.packages}" for name in expected.packages if name not in failure.packages
-    )
-    yield from (f"{name} has no part in it" for name in expected.never if name in failure.packages)
+    if answer.failure.code != expected.code:
+        yield f"it is called {answer.failure.code}: {answer.failure.text}"
+    if answer.failure.channel != expected.channel:
+        yield f"the channel named is {answer.failure.channel!r}"
+
+
+def _explanation_faults(case: Case, expected: Failing, place: Place, failure: Failure) -> Iterator[str]:
+    named = failure.packages
+    yield from (f"{name} is not named, but {named}" for name in expected.packages if name not in named)
+    yield from (f"{name} has no part in it" for name in expected.never if name in named)
     yield from (f"{word!r} is not said: {failure.text}" for word in expected.says if word not in failure.text)
-    if failure.channel != expected.channel:
-        yield f"the channel named is {failure.channel!r}"
     yield from _invented_names(case, place, failure)
 
 
