@@ -326,3 +326,19 @@ def test_the_line_of_a_mirror_is_told_inside_conda(mirrored: Conda, mirror: Chan
     ended = mirrored("llmenv", "create", "-f", "bare.yml", "-f", "odd.yml", "--dry-run")
     assert ended.code == 1
     assert "channel_alias (~/.condarc:1)" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["channel_settings:\n- {channel: private, auth: keyring}\n", "client_ssl_cert: /etc/passwd\n"]
+)
+def test_what_only_conda_can_honour_makes_conda_work(text: str, mirrored: Conda, mirror: ChannelServer) -> None:
+    """An auth handler that a plugin of conda brings, a certificate: ``auto`` is conda then, and says why."""
+    configure(Path(mirrored.environ["HOME"]), mirror, ALIAS + text)
+    plan = ("llmenv", "create", "-f", "bare.yml", "-f", "team.yml", "--dry-run")
+    ended = mirrored(*plan)
+    assert ended.code == 0, ended.text
+    key = text.partition(":")[0]
+    assert "packages, conda, " in ended.stdout, ended.text
+    ended = mirrored(*plan, "--engine", "rattler")
+    assert ended.code == 0, ended.text
+    assert f"{key} (~/.condarc:5) is not honoured by this engine" in ended.stderr
