@@ -6,6 +6,7 @@ so what they yield is cheap, and what does the work is imported when it is used.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,13 @@ from conda.plugins.types import (
 
 LOCK_FILES = ("environment.lock.yml", "environment.lock.yaml")
 PROJECT_FILES = ("llmenv.yml", "llmenv.yaml")
+EXACT_FORMATS = {
+    "pixi": "pixi.lock with addresses and hashes, conda and pip packages",
+    "conda-lock": "conda-lock.yml with addresses and hashes, conda and pip packages",
+    "pylock": "pylock.toml of what pip installed",
+    "requirements": "requirements with hashes of what pip installed",
+}
+"""Formats that need ``--format``: their usual file names belong to other plugins as well."""
 
 
 @hookimpl
@@ -79,6 +87,26 @@ class LockSpec(EnvironmentSpecBase):  # type: ignore[misc]  # conda brings no ty
         return read_lock(self._filename or "")
 
 
+class ExactLockSpec(EnvironmentSpecBase):  # type: ignore[misc]  # conda brings no types
+    """Reads a pixi.lock or conda-lock.yml: nothing is solved, and conda fetches what it lists by hash."""
+
+    def __init__(self, filename: str | None = None, **_options: Any) -> None:
+        self._filename = filename
+
+    def can_handle(self) -> bool:
+        """Return whether the file is a lockfile with addresses and hashes that conda itself does not read."""
+        from conda_llmenv.hooks.exact import is_exact_lock
+
+        return is_exact_lock(self._filename)
+
+    @property
+    def env(self) -> Any:
+        """Return conda's model of the locked environment."""
+        from conda_llmenv.hooks.exact import read_exact_lock
+
+        return read_exact_lock(self._filename or "")
+
+
 @hookimpl
 def conda_environment_specifiers() -> Iterator[CondaEnvironmentSpecifier]:
     """Let ``conda env create -f`` and ``conda create --file`` read recipes, fragments, project files and locks."""
@@ -95,6 +123,12 @@ def conda_environment_specifiers() -> Iterator[CondaEnvironmentSpecifier]:
         description="environment.lock.yml: every package with its version, no builds and no prefix",
         environment_format=EnvironmentFormat.lockfile,
     )
+    yield CondaEnvironmentSpecifier(
+        name="llmenv-exact",
+        environment_spec=ExactLockSpec,
+        description="pixi.lock or conda-lock.yml, the conda packages of this platform by address and hash",
+        environment_format=EnvironmentFormat.lockfile,
+    )
 
 
 @hookimpl
@@ -108,6 +142,15 @@ def conda_environment_exporters() -> Iterator[CondaEnvironmentExporter]:
         description="environment.lock.yml: every package with its version, no builds and no prefix",
         environment_format=EnvironmentFormat.lockfile,
     )
+    for name, description in EXACT_FORMATS.items():
+        yield CondaEnvironmentExporter(
+            name=f"llmenv-{name}",
+            aliases=(),
+            default_filenames=(),
+            export=functools.partial(_export_as, name),
+            description=description,
+            environment_format=EnvironmentFormat.lockfile,
+        )
     yield CondaEnvironmentExporter(
         name="llmenv",
         aliases=(),
@@ -121,6 +164,12 @@ def _export_lock(environment: Any) -> str:
     from conda_llmenv.hooks.export import export_lock
 
     return export_lock(environment)
+
+
+def _export_as(name: str, environment: Any) -> str:
+    from conda_llmenv.hooks.export import export_as
+
+    return export_as(name, environment)
 
 
 def _export_asked(environment: Any) -> str:

@@ -9,7 +9,8 @@ from conda_llmenv.cli.wiring import user_config
 from conda_llmenv.config import resolve_channels
 from conda_llmenv.errors import NotFoundError
 from conda_llmenv.hooks.errors import as_conda_errors
-from conda_llmenv.locks import environment_lock
+from conda_llmenv.locks.environment_lock import write_asked
+from conda_llmenv.locks.registry import format_of
 from conda_llmenv.prefix.locked import read_asked, read_lock
 
 
@@ -19,10 +20,20 @@ def export_lock(environment: Any) -> str:
     Raises:
         CondaValueError: its records are broken.
     """
+    return export_as("environment", environment)
+
+
+def export_as(name: str, environment: Any) -> str:
+    """Return an environment in one of our lock formats.
+
+    Raises:
+        CondaValueError: its records are broken, or the format cannot say what is in it.
+    """
     with as_conda_errors():
         names = tuple(map(str, environment.config.channels)) if environment.config else ()
         channels = resolve_channels(names, user_config()) if names else ()
-        return environment_lock.write(read_lock(Path(environment.prefix), channels, subdir=environment.platform))
+        lock = read_lock(Path(environment.prefix), channels, subdir=environment.platform)
+        return format_of(name).write(lock)
 
 
 def export_asked(environment: Any) -> str:
@@ -38,4 +49,4 @@ def export_asked(environment: Any) -> str:
                 f"llmenv did not make {environment.prefix}, so what was asked for is not known",
                 hint="`conda export --from-history` has what conda noted; `--format llmenv-lock` has every version",
             )
-        return environment_lock.write_asked(asked)
+        return write_asked(asked)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from conda_llmenv.cli.lock_files import LARGEST
 from conda_llmenv.compose import merge, read_fragment
+from conda_llmenv.errors import LlmenvError
 from conda_llmenv.hooks.environment import to_conda
 from conda_llmenv.hooks.errors import as_conda_errors
-from conda_llmenv.library import default_library
+from conda_llmenv.library import default_library, read_whole
 from conda_llmenv.locks.environment_lock import FILE_NAMES
 from conda_llmenv.locks.header import FIRST_LINE
+from conda_llmenv.locks.registry import detect
 
 
 def is_lock(filename: str | None) -> bool:
@@ -20,8 +23,11 @@ def is_lock(filename: str | None) -> bool:
     path = Path(filename)
     if path.name in FILE_NAMES:
         return True
-    with path.open("rb") as stream:
-        return stream.readline(len(FIRST_LINE) + 2).rstrip(b"\r\n") == FIRST_LINE.encode()
+    try:
+        text = read_whole(path, LARGEST).decode()
+        return text.startswith(FIRST_LINE) and detect(path.name, text).name == "environment"
+    except (OSError, UnicodeDecodeError, LlmenvError):
+        return False
 
 
 def read_lock(filename: str) -> Any:

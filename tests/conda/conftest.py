@@ -39,7 +39,7 @@ class Conda(Program):
 @pytest.fixture(scope="session")
 def conda_solver() -> str:
     """Return a solver plugin that this conda has."""
-    for module, name in (("conda_rattler_solver", "rattler"), ("conda_libmamba_solver", "libmamba")):
+    for module, name in (("conda_libmamba_solver", "libmamba"), ("conda_rattler_solver", "rattler")):
         if has_module(module):
             return name
     return "classic"

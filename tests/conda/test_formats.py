@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.conda.conftest import Conda
 from tests.index import artifacts
 from tests.index.server import write_flat
@@ -176,3 +178,30 @@ def test_the_marker_in_a_plain_file_is_explained(conda: Conda, conda_version: tu
     assert "nodefaults" in ended.stderr
     if conda_version >= HINTS:
         assert "let `conda llmenv create -f FILE` read the file" in ended.stderr
+
+
+@pytest.mark.parametrize(("name", "file"), [("llmenv-pixi", "pixi.lock"), ("llmenv-conda-lock", "conda-lock.yml")])
+def test_an_exact_lock_is_an_environment_file(conda: Conda, name: str, file: str, tmp_path: Path) -> None:
+    """``conda export`` writes it, ``conda create --file`` makes exactly that again, without solving."""
+    conda.write("layer.yml", "dependencies: [python, six]\n")
+    assert conda("llmenv", "create", "-n", "first", "-f", "layer.yml", "-y").code == 0
+    written = conda("export", "-n", "first", "--format", name, "-f", file)
+    assert written.code == 0, written.text
+    ended = conda("create", "-n", "second", "-y", "--file", file)
+    assert ended.code == 0, ended.text
+    assert packages(conda, "second") == packages(conda, "first")
+    assert "Solving" not in ended.text
+
+
+def test_pip_packages_of_an_exact_lock_are_not_dropped_silently(conda: Conda, tmp_path: Path) -> None:
+    """Conda installs none beside a list of addresses, and says so instead."""
+    write_flat(tmp_path / "wheels", [artifacts.wheel("tiny-dist", "1.2")])
+    conda.write("llmenv.yml", PROJECT.replace("six]", "six, pip, {pip: [tiny-dist==1.2]}]"))
+    links = {"PIP_FIND_LINKS": str(tmp_path / "wheels"), "PIP_NO_INDEX": "1"}
+    locked = conda("llmenv", "lock", **links)
+    assert locked.code == 0, locked.text
+    ended = conda("create", "-n", "x", "-y", "--file", "pixi.lock", **links)
+    assert ended.code == 1
+    assert "conda llmenv create --lock pixi.lock" in ended.stderr
+    ended = conda("llmenv", "create", "-n", "x", "--lock", "pixi.lock", "-y", **links)
+    assert ended.code == 0, ended.text

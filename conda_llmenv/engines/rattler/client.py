@@ -13,6 +13,7 @@ from rattler.networking import AddHeadersMiddleware
 
 from conda_llmenv.engines.credentials import Credentials, MemoryFile
 from conda_llmenv.engines.options import ClientOptions
+from conda_llmenv.engines.rattler.leaving import leave_in_order
 from conda_llmenv.engines.rattler.logins import AUTH_FILE, logins
 from conda_llmenv.engines.rattler.proxies import choose
 
@@ -44,6 +45,7 @@ def open_client(
 @contextlib.contextmanager
 def channel_client(options: ClientOptions, bases: Sequence[str]) -> Iterator[rattler.Client | None]:
     """Open a client for channel URLs; none is needed where all of them are folders."""
+    leave_in_order()
     if all(base.startswith("file:") for base in bases):
         yield None
         return
@@ -57,6 +59,7 @@ def closed_client() -> rattler.Client:
     def refuse(host: str, path: str) -> dict[str, str] | None:
         raise ConnectionRefusedError(f"offline: {host}{path} was not asked for")
 
+    leave_in_order()
     return rattler.Client([AddHeadersMiddleware(refuse)])
 
 
