@@ -46,7 +46,7 @@ def report_integrity(prefix: Path, report: Report, *, as_json: bool) -> None:
 
 def digest_json(digest: Digest) -> dict[str, Any]:
     """Return a digest as it stands in a payload."""
-    return {"value": digest.value, "parts": dict(digest.parts), "files": digest.files, "bytes": digest.size}
+    return {"value": digest.value, "parts": dict(digest.parts), "files": digest.files}
 
 
 def _verdict(prefix: Path, report: Report) -> str:

@@ -60,7 +60,7 @@ def compute_digest(prefix: Path) -> Digest:
         "files": _hash(_line(path, identities[path]) for path in sorted(identities)),
     }
     value = _hash([SCHEME.encode(), *(part.encode() for part in parts.values())])
-    return Digest(value, parts, len(counted), sum(entry.size for entry in counted))
+    return Digest(value, parts, len(counted))
 
 
 def _counts(entry: Entry, inventory: Inventory) -> bool:

@@ -128,10 +128,8 @@ class Digest(Struct, frozen=True):
         value: 64 hex digits.
         parts: the same for ``packages``, ``pip``, ``variables`` and ``files`` alone, to see where two differ.
         files: how many files and links count.
-        size: bytes of the files.
     """
 
     value: str
     parts: Mapping[str, str]
     files: int
-    size: int

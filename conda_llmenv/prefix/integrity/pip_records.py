@@ -16,6 +16,7 @@ from conda_llmenv.prefix.integrity.model import Owner, Recorded
 
 _RECORD = re.compile(r"(?P<site>(?:.*/)?site-packages)/(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info/RECORD")
 _COLUMNS = 3
+_COMMAND_SECTIONS = ("[console_scripts]", "[gui_scripts]")
 
 ALGORITHMS = frozenset({"sha256", "sha384", "sha512"})
 """Those the wheel specification allows and that nobody can forge."""
@@ -40,13 +41,25 @@ def read_record(prefix: Path, path: str) -> tuple[tuple[str, Recorded], ...]:
         raise ValueError("its folder has no name and version")
     owner = Owner("pip", match["name"], match["version"])
     text = Path(prefix, path).read_text("utf-8")
+    commands = _commands(Path(prefix, path).with_name("entry_points.txt"))
     try:
-        return tuple(_rows(text, match["site"], prefix, owner))
+        return tuple(_rows(text, match["site"], prefix, owner, commands))
     except csv.Error as error:
         raise ValueError(str(error)) from error
 
 
-def _rows(text: str, site: str, prefix: Path, owner: Owner) -> Iterator[tuple[str, Recorded]]:
+def _commands(file: Path) -> frozenset[str]:
+    """Return the paths of the commands that an installer writes for a distribution, and makes executable."""
+    found, section = set(), ""
+    for line in file.read_text("utf-8", errors="replace").splitlines() if file.is_file() else ():
+        if line.startswith("["):
+            section = line.strip()
+        elif section in _COMMAND_SECTIONS and "=" in line:
+            found.add(f"bin/{line.partition('=')[0].strip()}")
+    return frozenset(found)
+
+
+def _rows(text: str, site: str, prefix: Path, owner: Owner, commands: frozenset[str]) -> Iterator[tuple[str, Recorded]]:
     for row in csv.reader(text.splitlines()):
         if not row:
             continue
@@ -62,7 +75,7 @@ def _rows(text: str, site: str, prefix: Path, owner: Owner) -> Iterator[tuple[st
                 checksum=checksum,
                 algorithm=algorithm,
                 size=int(size) if size.isdecimal() else None,
-                command=path.startswith("bin/"),
+                command=path in commands,
                 cached=True,
             ),
         )

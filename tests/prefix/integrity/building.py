@@ -170,6 +170,7 @@ def _theirs(prefix: Path, pip: str) -> None:
         "../../../bin/theirs": shebang(prefix, pip) + command,
         "../../../bin/theirs-run": shebang(prefix, pip) + b"import theirs\n",
         f"{info}/INSTALLER": pip.encode(),
+        f"{info}/entry_points.txt": b"[console_scripts]\ntheirs = theirs.cli:main\n\n[other]\ntheirs-run = x\n",
         f"{info}/direct_url.json": json.dumps({"url": f"file://{prefix.parent}/theirs.whl"}).encode(),
     }
     rows = []

@@ -74,7 +74,7 @@ class TwoEnvironments(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="equality-"))
         self.one = Side(install(self.folder / "e"))
-        self.other = Side(install(self.folder / ("long-" * 30) / "in another", pip="uv"))
+        self.other = Side(install(self.folder / ("long-" * 30) / "in another"))
 
     def teardown(self) -> None:
         """Remove both."""

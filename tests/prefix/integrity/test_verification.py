@@ -100,6 +100,7 @@ SEEN_AT_ONCE = {
     "module of pip": (_append(f"{SITE}/theirs/__init__.py"), "altered", f"{SITE}/theirs/__init__.py", THEIRS),
     "command of pip": (_append("bin/theirs"), "altered", "bin/theirs", THEIRS),
     "command not executable": (lambda p: (p / "bin/pure").chmod(0o644), "altered", "bin/pure", PURE),
+    "command of pip not executable": (lambda p: (p / "bin/theirs").chmod(0o644), "altered", "bin/theirs", THEIRS),
     "link in place of a file": (_link_instead, "altered", "share/tool/about.txt", TOOL),
     "file in place of a link": (_file_instead, "altered", "lib/libplain.so", TOOL),
     "pipe in place of a file": (_pipe_instead, "altered", "share/tool/about.txt", TOOL),
