@@ -15,6 +15,7 @@ ALIAS = "https://conda.anaconda.org"
 
 _DEFAULTS = "https://repo.anaconda.com"
 _DEFAULT_NAMES = ("pkgs/main", "pkgs/r", "pkgs/msys2")
+_KEPT = "/!+,:=@~"
 _ENDINGS = (".conda", ".tar.bz2")
 _SUBDIR = re.compile(r"noarch|(?:linux|osx|win|freebsd|zos|emscripten|wasi)-\w+")
 _FILE = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)-(?P<version>[A-Za-z0-9_.!+]+)-(?P<build>[A-Za-z0-9_.+]+)")
@@ -62,7 +63,7 @@ def parse_address(url: str) -> Address:
     Raises:
         ValueError: it is not the address of a conda package; the text is the reason, one clause.
     """
-    address = clean(f"file://{quote(url)}" if url.startswith("/") else url)
+    address = clean(f"file://{quote(url, safe=_KEPT)}" if url.startswith("/") else url)
     if urlsplit(address).scheme not in {"https", "http", "file"}:
         raise ValueError("is no address that starts with https://, http:// or file://, and no absolute path")
     folder, _, last = address.rpartition("/")

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.locks.addresses import Address, clean, parse_address
-from conda_llmenv.locks.pip_entries import file_version, same_version
+from conda_llmenv.locks.distribution_files import file_version, same_version
 from conda_llmenv.model import Channel, LockedPlatform, Origin, PipPackage, Record
 from conda_llmenv.redact import has_placeholder, mask
 

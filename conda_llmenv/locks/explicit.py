@@ -15,11 +15,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from conda_llmenv.locks.addresses import Address, channel_of
+from conda_llmenv.locks.distribution_files import file_version
 from conda_llmenv.locks.entries import NOARCH, Entries
 from conda_llmenv.locks.exact import exact, why_not
 from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.linking import linking_order
-from conda_llmenv.locks.pip_entries import Entry, entry_of, file_version, git_entry
+from conda_llmenv.locks.pip_entries import Entry, entry_of, git_entry
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
 from conda_llmenv.redact import mask, strip
 

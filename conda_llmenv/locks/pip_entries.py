@@ -1,39 +1,23 @@
 """A distribution as one entry of a lockfile that has one address for it, and back.
 
 Our model keeps every acceptable file; pixi and conda-lock have room for one. It is the one the resolver chose if that
-is known, else the wheel that pip would take on that platform.
+is known, else the wheel that pip would take on that platform. A file of a find-links folder keeps its ``file://``; what
+was asked for by a path of this machine has no place in a lock.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
-from packaging.version import InvalidVersion, Version
 
+from conda_llmenv.locks.distribution_files import best_file
 from conda_llmenv.model import LockedPlatform, PipArtifact, PipPackage
 from conda_llmenv.redact import strip
 
-GLIBC_MINORS = (*range(28, 4, -1), *range(29, 61))
-"""Minor versions of glibc 2 that a wheel may need, best first: what runs on 2.28 (2018) before what needs more."""
-
-_MANYLINUX = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-_LINUX = {"linux-64": "x86_64", "linux-aarch64": "aarch64", "linux-ppc64le": "ppc64le", "linux-s390x": "s390x"}
-_MAC = {"osx-64": "x86_64", "osx-arm64": "arm64"}
-_WINDOWS = {"win-64": "win_amd64", "win-arm64": "win_arm64", "win-32": "win32"}
-_MACOS = (15, 0)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -119,7 +103,9 @@ def entry_of(package: PipPackage, platform: LockedPlatform) -> Entry:
         return entry
     if package.requirement.startswith("-e ") or address.startswith("file://"):
         raise ValueError("lies on this machine")
-    artifact = _artifact(package, platform)
+    python = platform.record("python")
+    known = package.artifacts or tuple(_only(package))
+    artifact = best_file(known, platform.subdir, python.version if python else "", package.url)
     if artifact is None:
         raise ValueError(f"has no known file for {platform.subdir}")
     found = dict(text.split(":", 1) for text in artifact.hashes if ":" in text)
@@ -142,76 +128,7 @@ def _direct_address(line: str) -> str:
         return ""
 
 
-def _artifact(package: PipPackage, platform: LockedPlatform) -> PipArtifact | None:
-    known = package.artifacts or tuple(_only(package))
-    python = platform.record("python")
-    ranks = _ranks(platform.subdir, ".".join(python.version.split(".")[:2]) if python else "")
-    ranked = [(rank, artifact) for artifact in known if (rank := _rank(artifact.url, ranks)) is not None]
-    chosen = next((artifact for _, artifact in ranked if artifact.url == package.url), None)
-    return chosen or (min(ranked, key=lambda one: (one[0], one[1].url))[1] if ranked else None)
-
-
 def _only(package: PipPackage) -> Iterator[PipArtifact]:
     """Yield the file of a package whose files are not told apart, if it is clear which hash is its own."""
     if package.url and len({text.split(":")[0] for text in package.hashes}) == len(package.hashes):
         yield PipArtifact(package.url, package.hashes, package.size)
-
-
-def _rank(url: str, ranks: dict[Tag, int]) -> int | None:
-    """Return how well a file fits, 0 best; a source archive fits everywhere, last; None for another platform's."""
-    file_name = unquote(urlsplit(url).path.rpartition("/")[2])
-    if not file_name.endswith(".whl"):
-        return len(ranks)
-    try:
-        tags = parse_wheel_filename(file_name)[3]
-    except (InvalidWheelFilename, InvalidVersion):
-        return None
-    return min((ranks[tag] for tag in tags if tag in ranks), default=None)
-
-
-@lru_cache(maxsize=8)
-def _ranks(subdir: str, python: str) -> dict[Tag, int]:
-    numbers = [int(part) for part in python.split(".") if part.isdigit()] or [3]
-    platforms = tuple(_platform_tags(subdir))
-    tags = [
-        *(cpython_tags(numbers, platforms=platforms) if len(numbers) > 1 else ()),
-        *compatible_tags(numbers, f"cp{''.join(map(str, numbers))}", platforms),
-    ]
-    return {tag: rank for rank, tag in enumerate(dict.fromkeys(tags))}
-
-
-def _platform_tags(subdir: str) -> Iterable[str]:
-    if subdir in _LINUX:
-        return _linux_tags(_LINUX[subdir])
-    if subdir in _MAC:
-        return mac_platforms(_MACOS, _MAC[subdir])
-    return [_WINDOWS[subdir]] if subdir in _WINDOWS else []
-
-
-def _linux_tags(machine: str) -> Iterator[str]:
-    for minor in GLIBC_MINORS:
-        yield f"manylinux_2_{minor}_{machine}"
-        if minor in _MANYLINUX:
-            yield f"{_MANYLINUX[minor]}_{machine}"
-    yield f"linux_{machine}"
-
-
-def file_version(url: str) -> tuple[str, str] | None:
-    """Return the normalised name and the version that the name of a wheel or source archive says, or None."""
-    file_name = unquote(urlsplit(url).path.rpartition("/")[2])
-    try:
-        if file_name.endswith(".whl"):
-            name, version = parse_wheel_filename(file_name)[:2]
-        else:
-            name, version = parse_sdist_filename(file_name)
-    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
-        return None
-    return canonicalize_name(name), str(version)
-
-
-def same_version(one: str, other: str) -> bool:
-    """Return whether two PEP 440 versions are equal; texts that are no versions are compared as they are."""
-    try:
-        return Version(one) == Version(other)
-    except InvalidVersion:
-        return one == other

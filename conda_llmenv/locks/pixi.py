@@ -169,7 +169,7 @@ def _fields(values: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, int):
             yield f"  {key}: {value}"
         elif isinstance(value, str) and value:
-            yield f"  {key}: {scalar(value)}"
+            yield f"  {key}: {scalar(strip(value))}"
         elif value:
             yield f"  {key}:"
-            yield from (f"  - {scalar(item)}" for item in value)
+            yield from (f"  - {scalar(strip(item))}" for item in value)

@@ -24,4 +24,11 @@ def scalar(text: str) -> str:
         and not text.endswith((":", " "))
     ):
         return text
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f").replace("\x85", "\\N")
+    return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
+
+
+def _escaped(letter: str) -> str:
+    """Return a letter of a quoted scalar; what YAML would fold, drop or refuse is written by its number."""
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if letter <= "\uffff" else f"\\U{ord(letter):08x}"

@@ -51,7 +51,7 @@ def read(text: str, display: str) -> Lock:
     root = read_fields(text, entries)
     packages = _Packages(root, entries)
     entries.raise_if_any()
-    environments = _environments(text, root, entries)
+    environments = _environments(text, root, packages, entries)
     name = _chosen(sorted(environments), root, entries)
     environment, said = environments[name], root.fields("environments").fields(name)
     channels = tuple(_channels(environment))
@@ -80,6 +80,7 @@ class _Packages:
     """What the file says of each package; its hashes are checked on the way."""
 
     def __init__(self, root: Fields, entries: Entries) -> None:
+        self.addresses: list[tuple[str, int]] = []
         self._told: dict[str, _Told] = {}
         old = root.text("version") in OLD
         for node in root.items("package" if old else "packages"):
@@ -89,6 +90,8 @@ class _Packages:
             name = mask(package.text("name") or _file_name(location))
             found = entries.digests(package.line, name, {kind: hashes.text(kind) for kind in DIGITS})
             told = _Told(package.line, found)
+            if "://" in location and (package.text("kind") or package.text("manager") or "conda") == "conda":
+                self.addresses += [(location, package.line)] if "pypi" not in package else []
             for key in (_file_name(location), location, location.rpartition(" @ ")[2]):  # name[hash] @ path
                 self._told[key] = told
 
@@ -97,11 +100,14 @@ class _Packages:
         return self._told.get(location) or self._told.get(_file_name(location)) or _Told(1, {})
 
 
-def _environments(text: str, root: Fields, entries: Entries) -> dict[str, Any]:
+def _environments(text: str, root: Fields, packages: _Packages, entries: Entries) -> dict[str, Any]:
+    """Return the environments as the library reads them; where it cannot, also say which addresses are none."""
     with _in_memory(text) as path:
         try:
             return dict(rattler.LockFile.from_path(path).environments())
         except ParseCondaLockError as error:
+            for location, line in packages.addresses:
+                entries.address(line, location)
             reason = " ".join(str(error).split())
             entries.problem(
                 _line_of_path(text, reason) or root.line_of("version"),
