@@ -16,8 +16,8 @@ from packaging.version import InvalidVersion, Version
 from conda_llmenv.compose.pip_lines import Option, parse_line
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
+from conda_llmenv.locks.distribution_files import file_version, same_version
 from conda_llmenv.locks.header import read_head, with_head
-from conda_llmenv.locks.pip_entries import file_version, same_version
 from conda_llmenv.locks.pip_hashes import checked_hash
 from conda_llmenv.locks.pip_index import PUBLIC_INDEX, index_of
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS

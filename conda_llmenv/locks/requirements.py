@@ -16,8 +16,8 @@ from packaging.specifiers import SpecifierSet
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line, split_comment
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
+from conda_llmenv.locks.distribution_files import file_version
 from conda_llmenv.locks.header import read_head, with_head
-from conda_llmenv.locks.pip_entries import file_version
 from conda_llmenv.locks.pip_hashes import checked_hash, split_hash, strong
 from conda_llmenv.locks.pip_index import option_lines
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
