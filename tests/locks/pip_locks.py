@@ -46,8 +46,11 @@ _WORDS = st.text("abcxyz019", min_size=1, max_size=6)
 _NAMES = st.lists(_WORDS, min_size=1, max_size=3).map("-".join)
 _VERSIONS = st.sampled_from(["1.0", "2!1.0", "1.0rc1", "1.0.post3", "2.1.0+cu121", "1.0.dev2+a.b", "2024.1"])
 _FOLDERS = st.lists(st.text(min_size=1, max_size=8), max_size=3).map(
-    lambda parts: "/".join(quote(part, safe="") for part in parts if part.strip(".") and part.isprintable())
+    lambda parts: "/".join(
+        quote(part, safe="") for part in parts if part.strip(".") and part.isprintable() and part != "t"
+    )
 )
+"""Folders of an address; none is ``t``, after which a token is expected and left out."""
 _HOSTS = st.sampled_from(["https://h.example", "https://files.pythonhosted.org", "file://"])
 _SHA256 = st.text("0123456789abcdef", min_size=64, max_size=64).map(lambda digest: {"sha256": digest})
 _MORE = st.text("0123456789abcdef", min_size=128, max_size=128).map(lambda digest: {"sha512": digest})
