@@ -13,25 +13,22 @@ from msgspec.structs import replace
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import complete_environments, json_option
 from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.locks.differences import Part
 from conda_llmenv.model import Lock, LockedPlatform, Notice
 
 if TYPE_CHECKING:
     from conda_llmenv.locks.compare import Side
-    from conda_llmenv.locks.differences import Part
-    from conda_llmenv.locks.registry import Format
 
 DIFFERENT = 1
 """The exit code that says so, as that of diff(1)."""
 
 
 class Named(Struct, frozen=True):
-    """What was named for one side: a lock, where it comes from, and the format of its file, None for an environment."""
+    """What was named for one side: what to call it, its lock, and what a lock of its kind says."""
 
     label: str
     lock: Lock
-    format: Format | None = None
-    noted: bool = True
-    """Whether it is known what was asked for when it was made."""
+    says: frozenset[Part]
 
 
 @click.command()
@@ -82,7 +79,7 @@ def _as_made(text: str) -> tuple[Named, Named]:
             f"llmenv did not make {prefix}, so nobody noted what it was",
             hint=f"name what to compare it with: llmenv diff {text} OTHER",
         )
-    return Named(f"{prefix} as it was made", recorded), replace(now, label=f"{prefix} as it is now")
+    return Named(f"{prefix} as it was made", recorded, now.says), replace(now, label=f"{prefix} as it is now")
 
 
 def _named(text: str, *, quiet: bool) -> Named:
@@ -117,15 +114,18 @@ def _prefix(text: str) -> Path:
 
 def _file(path: Path, *, quiet: bool) -> Named:
     from conda_llmenv.cli.lock_files import read_lock_file
+    from conda_llmenv.locks.compare import IN_HEAD, SAID
 
     found = read_lock_file(path, edited=True)
     if found.edited and not quiet:
         console.warn(Notice("lock-edited", f"{path} was edited after llmenv wrote it; it is compared as it is now"))
-    return Named(str(path), found.lock, found.format)
+    says = SAID[found.format.name] | (IN_HEAD if found.ours else frozenset())
+    return Named(str(path), found.lock, says)
 
 
 def _environment(prefix: Path) -> Named:
     """Return an environment, for the platform its packages are for."""
+    from conda_llmenv.locks.compare import EVERYTHING, INSTALLED
     from conda_llmenv.prefix.locked import read_asked, read_lock
 
     lock = read_lock(prefix, subdir=_this_platform())
@@ -133,7 +133,7 @@ def _environment(prefix: Path) -> Named:
     subdirs = {record.subdir for record in platform.records} - {"", "noarch"}
     if len(subdirs) == 1:
         lock = replace(lock, platforms=(replace(platform, subdir=subdirs.pop()),))
-    return Named(str(prefix), lock, noted=read_asked(prefix) is not None)
+    return Named(str(prefix), lock, EVERYTHING if read_asked(prefix) is not None else INSTALLED)
 
 
 def _this_platform() -> str:
@@ -144,18 +144,15 @@ def _this_platform() -> str:
 
 
 def _side(named: Named, other: Named, wanted: str | None) -> Side:
-    from conda_llmenv.locks.compare import EVERYTHING, INSTALLED, SAID, Side
+    from conda_llmenv.locks.compare import Side
 
-    says = SAID[named.format.name] if named.format is not None else EVERYTHING if named.noted else INSTALLED
-    return Side(named.lock, _platform(named, other, wanted, says), says)
+    return Side(named.lock, _platform(named, other, wanted), named.says)
 
 
-def _platform(named: Named, other: Named, wanted: str | None, says: frozenset[Part]) -> LockedPlatform:
+def _platform(named: Named, other: Named, wanted: str | None) -> LockedPlatform:
     """Return the part that is compared: as asked, else the only one, else the other side's, else this machine's."""
-    from conda_llmenv.locks.differences import Part
-
     known = named.lock.platforms
-    if len(known) == 1 and (wanted is None or Part.PLATFORM not in says):
+    if len(known) == 1 and (wanted is None or Part.PLATFORM not in named.says):
         return known[0]
     only = other.lock.platforms[0].subdir if len(other.lock.platforms) == 1 else None
     subdir = wanted or (only if only and named.lock.platform(only) else _this_platform())

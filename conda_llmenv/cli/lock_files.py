@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.library import read_whole
-from conda_llmenv.locks.header import DIGEST, is_edited
+from conda_llmenv.locks.header import DIGEST, is_edited, read_head
 from conda_llmenv.locks.registry import FORMATS, Format, detect, format_of
 from conda_llmenv.model import Lock
 
@@ -18,11 +18,12 @@ LARGEST = 64 * 2**20
 
 
 class LockFile(Struct, frozen=True):
-    """A lockfile as it was read; ``edited`` if it is one of ours that somebody has changed."""
+    """A lockfile as it was read; whether it is one of ours, and one that somebody has changed."""
 
     path: Path
     format: Format
     lock: Lock
+    ours: bool = False
     edited: bool = False
 
 
@@ -48,7 +49,7 @@ def read_lock_file(path: Path, *, name: str | None = None, edited: bool = False)
             details=_suspects(entry, text, path),
             hint=f"lock again with `llmenv lock`; if the edit is meant, remove the line `# {DIGEST}: …` from its head",
         )
-    return LockFile(path, entry, entry.read(text, str(path)), changed)
+    return LockFile(path, entry, entry.read(text, str(path)), read_head(text).ours, changed)
 
 
 def find_lock_files(folder: Path) -> tuple[Path, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from conda_llmenv.locks.fields import (
     pip_fields,
     same,
     same_channel,
+    specs_by_package,
 )
 from conda_llmenv.locks.moved import moves
 from conda_llmenv.model import Channel, Lock, LockedPlatform
@@ -24,6 +24,9 @@ from conda_llmenv.redact import MASK, mask, strip
 
 EVERYTHING = frozenset(Part)
 """What an environment that llmenv made says."""
+
+NOARCH = "noarch"
+"""The platform of a list that does not say which it is for."""
 
 INSTALLED = frozenset({Part.CONDA, Part.PIP, Part.VARIABLES, Part.PLATFORM})
 """What an environment says that another tool made: nobody noted what was asked for."""
@@ -39,6 +42,9 @@ SAID = {
 }
 """What a lockfile of each format says; what was asked for is said wherever it is not empty."""
 
+IN_HEAD = frozenset({Part.VARIABLES, Part.INDEXES, Part.NODEFAULTS})
+"""What the head of any lockfile of ours says."""
+
 _LABELS = {
     Part.PLATFORM: "platform",
     Part.CONDA: "conda packages",
@@ -50,7 +56,6 @@ _LABELS = {
 }
 _CONDA_FIELDS = {"build": "builds", "channel": "channels", "hash": "hashes"}
 _PIP_FIELDS = {"version": "versions", "hash": "hashes"}
-_SPEC_NAME = re.compile(r"(?:.*::)?([\w.-]+)")
 _KINDS = tuple(Kind)
 _PARTS = tuple(Part)
 
@@ -169,7 +174,7 @@ def _change(field: str, before: str, after: str) -> Change:
 def _settings(before: Side, after: Side, said: frozenset[Part]) -> Iterator[Difference]:
     old, new = before.lock, after.lock
     platforms = before.platform.subdir, after.platform.subdir
-    if Part.PLATFORM in said and platforms[0] != platforms[1]:
+    if Part.PLATFORM in said and platforms[0] != platforms[1] and NOARCH not in platforms:
         yield _setting(Part.PLATFORM, "platform", *platforms)
     if Part.CHANNELS in said and not _same_channels(old.channels, new.channels):
         yield _setting(Part.CHANNELS, "channels", _order(old.channels), _order(new.channels))
@@ -219,20 +224,11 @@ def _variable(name: str, before: str | None, after: str | None) -> Difference | 
 
 
 def _asked(old: Iterable[str], new: Iterable[str]) -> Iterator[Difference]:
-    before, after = _by_package(old), _by_package(new)
+    before, after = specs_by_package(old), specs_by_package(new)
     for name in sorted({*before, *after}):
         texts = [" and ".join(side.get(name, ())) for side in (before, after)]
         if texts[0] != texts[1]:
             yield _setting(Part.ASKED, name, *texts)
-
-
-def _by_package(specs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the specs of each package, sorted; one that names none stands for itself."""
-    found: dict[str, list[str]] = {}
-    for text in sorted(set(map(strip, specs))):
-        match = _SPEC_NAME.match(text)
-        found.setdefault(match[1].lower() if match else text, []).append(text)
-    return found
 
 
 def _unsaid_fields(before: LockedPlatform, after: LockedPlatform, said: frozenset[Part]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from packaging.version import InvalidVersion
@@ -22,6 +23,8 @@ INDEX = "index"
 Fields = Mapping[str, str]
 """Field → text; a field that is not said is missing. Hashes are ``algorithm:digest``, sorted, separated by blanks."""
 
+_NAMED_ADDRESS = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*")
+_SPEC_NAME = re.compile(r"(?:.*::)?([\w.-]+)")
 _ARCHIVES = (".conda", ".tar.bz2")
 _STRENGTH = ("sha512", "sha384", "sha256", "sha224", "sha1", "md5")
 
@@ -119,8 +122,19 @@ def _origin(package: PipPackage) -> str:
         return INDEX if not package.direct else strip(package.url or "")
     if line.kind is PipKind.URL and package.url and not package.direct:
         return INDEX  # the file an index offered, which some formats write instead of the name
-    target = strip((line.text.partition(" @ ")[2] or line.text).partition(" ;")[0].strip())
-    commit = git_entry(package.name, "", target)
+    return address_of(line.text, package.name)
+
+
+def address_of(requirement: str, name: str) -> str:
+    """Return where a requirement that is not asked for by name comes from, in one spelling and free of secrets.
+
+    Args:
+        requirement: ``name @ address``, an address, or a path; its marker, options and hash are left out.
+        name: of the distribution.
+    """
+    match = _NAMED_ADDRESS.match(requirement)
+    target = strip(requirement[match.end() if match else 0 :].partition(" ;")[0].partition(" --")[0].strip())
+    commit = git_entry(name, "", target)
     return commit.pip_address if commit is not None else _without_hash(target)
 
 
@@ -134,7 +148,7 @@ def _parsed(requirement: str) -> Line | None:
 
 def _without_hash(target: str) -> str:
     """Return an address without the parts of its fragment that do not say where it is."""
-    address, _, fragment = target.partition(" --")[0].partition("#")
+    address, _, fragment = target.partition("#")
     kept = "&".join(part for part in fragment.split("&") if part.startswith("subdirectory="))
     return f"{address}#{kept}" if kept else address
 
@@ -161,3 +175,12 @@ def _shared_algorithm(one: Fields, other: Fields) -> str:
 def _same_hash(one: Fields, other: Fields) -> bool:
     algorithm = _shared_algorithm(one, other)
     return not algorithm or not _hashes(one)[algorithm].isdisjoint(_hashes(other)[algorithm])
+
+
+def specs_by_package(specs: Iterable[str]) -> dict[str, list[str]]:
+    """Return the conda specs of each package, sorted and free of secrets; one that names none stands for itself."""
+    found: dict[str, list[str]] = {}
+    for text in sorted(set(map(strip, specs))):
+        match = _SPEC_NAME.match(text)
+        found.setdefault(match[1].lower() if match else text, []).append(text)
+    return found

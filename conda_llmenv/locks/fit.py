@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from conda_llmenv.compose.input_hash import input_hash
-from conda_llmenv.model import EnvSpec, Lock, LockedPlatform, PipKind, PipRequirement
-from conda_llmenv.redact import mask, strip
+from conda_llmenv.locks.fields import same_channel, specs_by_package
+from conda_llmenv.model import EnvSpec, Lock, Origin, PipOption
+from conda_llmenv.redact import has_secret, mask, strip
+
+_SET_ANYWAY = frozenset({"PYTHONNOUSERSITE"})
+"""Variables that every environment of ours sets, whether a layer says so or not."""
+
+_USUAL = frozenset({"--index-url https://pypi.org/simple"})
+"""Option lines that some formats need and that say what holds anyway."""
 
 
 def changes(spec: EnvSpec, lock: Lock) -> tuple[str, ...]:
@@ -16,39 +23,73 @@ def changes(spec: EnvSpec, lock: Lock) -> tuple[str, ...]:
     """
     if not lock.input_hash or lock.input_hash == input_hash(spec):
         return ()
-    asked = tuple(strip(text) for merged in spec.specs for text in merged.texts)
-    found = [
-        *(f"{text} is asked for now" for text in asked if text not in lock.specs),
-        *(f"{text} is no longer asked for" for text in lock.specs if text not in asked),
+    found = (
+        *_spec_changes(spec, lock),
         *_channel_changes(spec, lock),
-    ]
-    return tuple(found) or ("the pip section, variables, included files or settings have changed",)
+        *_option_changes(spec.pip.options, lock.pip_options),
+        *_variable_changes(spec, lock),
+    )
+    return found or ("the pip section, an included file or a setting has changed",)
 
 
-def pip_misfits(requirements: Iterable[PipRequirement], platform: LockedPlatform) -> Iterator[str]:
-    """Yield, in sentences, what the pip section asks for and the lock does not have."""
-    from packaging.specifiers import SpecifierSet
-    from packaging.utils import canonicalize_name
-
-    locked = {package.name: package for package in platform.pip}
-    for requirement in requirements:
-        if requirement.name is None or requirement.kind is not PipKind.NAMED:
+def _spec_changes(spec: EnvSpec, lock: Lock) -> Iterator[str]:
+    then = specs_by_package(lock.specs)
+    for merged in spec.specs:
+        now = sorted(map(strip, merged.texts))
+        before = then.pop(merged.name, None)
+        if before == now:
             continue
-        package = locked.get(canonicalize_name(requirement.name))
-        where = f"{mask(requirement.text)} ({requirement.origin.where})"
-        if package is None:
-            yield f"{where} is not in the lock"
-        elif package.version and not SpecifierSet(requirement.specifier or "").contains(
-            package.version, prereleases=True
-        ):
-            yield f"{where} is not what is locked: {package.version}"
+        text = f"{' and '.join(now)} is asked for now{_places(part.origin for part in merged.parts)}"
+        yield f"{text}, and {' and '.join(before)} was" if before else text
+    for texts in then.values():
+        yield f"{' and '.join(texts)} is no longer asked for"
 
 
 def _channel_changes(spec: EnvSpec, lock: Lock) -> Iterator[str]:
-    now, then = _names(channel.name for channel in spec.channels), _names(channel.name for channel in lock.channels)
-    if then and now and now != then[: len(now)]:
-        yield f"channels are {' > '.join(now)} now, and were {' > '.join(then)}"
+    now, then = [channel.name for channel in spec.channels], [channel.name for channel in lock.channels]
+    if then and now and not (len(now) <= len(then) and all(map(same_channel, now, then))):
+        places = _places(channel.origins[0] for channel in spec.channels if channel.origins)
+        yield f"channels are {_order(now)} now{places}, and were {_order(then)}"
+    if spec.nodefaults is not None and not lock.nodefaults:
+        yield f"nodefaults is asked for now{_places([spec.nodefaults])}"
+    if spec.nodefaults is None and lock.nodefaults:
+        yield "nodefaults is no longer asked for"
 
 
-def _names(names: Iterable[str]) -> Sequence[str]:
-    return [strip(name) for name in names]
+def _option_changes(options: Sequence[PipOption], then: Iterable[str]) -> Iterator[str]:
+    """Tell of option lines; paths are left out, as they are others on each machine."""
+    now = {strip(option.text): option for option in options if not option.written}
+    before = [text for text in map(strip, then) if text.split()[0] not in {"--constraint", "--find-links"}]
+    for text, option in now.items():
+        if text not in before and text not in _USUAL:
+            yield f"{text} is asked for now{_places([option.origin])}"
+    for text in before:
+        if text not in now and text not in _USUAL:
+            yield f"{text} is no longer asked for"
+    kept = [text for text in now if text in before]
+    if kept != [text for text in before if text in now]:
+        yield f"option lines stand in another order now{_places(now[text].origin for text in kept)}"
+
+
+def _variable_changes(spec: EnvSpec, lock: Lock) -> Iterator[str]:
+    """Tell of variables; a lock leaves out secrets."""
+    now = {one.name: one for one in spec.variables if one.value is not None}
+    for name, variable in now.items():
+        before = lock.variables.get(name)
+        if variable.value != before and not has_secret(f"{name}={variable.value}"):
+            was = f"was {mask(f'{name}={before}').partition('=')[2]}" if before is not None else "was not set"
+            yield f"{name} is {variable.value} now{_places([variable.origin])}, and {was}"
+    for name, value in lock.variables.items():
+        unset = next((one for one in spec.variables if one.name == name and one.value is None), None)
+        if name not in now and not has_secret(f"{name}={value}") and (unset or name not in _SET_ANYWAY):
+            yield f"{name} is no longer set{_places([unset.origin] if unset else [])}"
+
+
+def _order(names: Iterable[str]) -> str:
+    return " > ".join(map(strip, names))
+
+
+def _places(origins: Iterable[Origin]) -> str:
+    """Return `` (file:line, …)`` with each place once; empty where there is none."""
+    places = dict.fromkeys(origin.where for origin in origins if origin.where)
+    return f" ({', '.join(places)})" if places else ""

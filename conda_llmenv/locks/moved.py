@@ -36,10 +36,17 @@ def _installs(record: Record, pip_name: str) -> bool:
     """Return whether a conda package stands for a distribution; a C library is not the PyPI project of its name."""
     if not same_distribution(record.name, pip_name):
         return False
-    return canonicalize_name(record.name) != pip_name or not record.depends or _is_python(record)
+    return canonicalize_name(record.name) != pip_name or _may_be_python(record)
 
 
-def _is_python(record: Record) -> bool:
+def provides(record: Record, pip_name: str) -> bool:
+    """Return whether a conda package installs this very distribution, as far as its dependencies are known."""
+    return pip_name in installed_names(record.name) and _may_be_python(record)
+
+
+def _may_be_python(record: Record) -> bool:
+    if not record.depends:
+        return True
     needs = {spec.split()[0] for spec in record.depends if spec.split()}
     return (
         record.noarch == "python"

@@ -12,7 +12,8 @@ from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.locks.as_layer import IMPORTS
-from conda_llmenv.locks.fit import changes, pip_misfits
+from conda_llmenv.locks.fit import changes
+from conda_llmenv.locks.pip_fit import pip_misfits
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, PipPlan, Record
 from conda_llmenv.pipeline.create import ALWAYS_SET, wanted_imports, with_pip
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, draft, make_plan, with_tier
