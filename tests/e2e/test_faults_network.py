@@ -277,6 +277,12 @@ def test_two_environments_at_a_time_share_the_cache(online: Program, prefix: Pat
     together(online, prefix)
 
 
+def test_who_waits_for_anothers_download_is_patient(online: Program, http_channel: ChannelServer, prefix: Path) -> None:
+    """Fault 23: nothing arrives for the second run as long as the first one fetches, and that is no stall."""
+    http_channel.faults = [Fault("big-blob*.conda", pace=0.25, piece=200_000)]
+    together(online, prefix)
+
+
 def together(program: Program, prefix: Path) -> None:
     """Make two environments at the same time and compare them."""
     places = (prefix.with_name("one"), prefix.with_name("two"))
