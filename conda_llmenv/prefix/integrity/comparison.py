@@ -51,7 +51,9 @@ def _compare(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: b
     if why or not contents:
         return Judgement(why, told=bool(noted.link) or noted.size is not None)
     try:
-        return _compare_link(inventory, entry, noted) if noted.link else _compare_content(inventory, entry, noted)
+        if entry.kind is Kind.LINK and noted.link is not False:
+            return _compare_link(inventory, entry, noted)
+        return _compare_content(inventory, entry, noted)
     except OSError as error:
         return Judgement(f"it cannot be read: {error.strerror}")
 
@@ -69,10 +71,11 @@ _A = {Kind.FILE: "a file", Kind.LINK: "a link", Kind.OTHER: Kind.OTHER.value}
 
 def _compare_content(inventory: Inventory, entry: Entry, noted: Recorded) -> Judgement:
     path = f"{inventory.prefix}/{entry.path}"
-    if noted.checksum:
+    checksum = noted.checksum or ("" if noted.placeholder else noted.original)
+    if checksum:
         found = content.checksum(path, entry.size, noted.algorithm, follow=noted.cached)
-        return Judgement("" if found == noted.checksum else "its content is different")
-    if noted.placeholder and noted.original:
+        return Judgement("" if found == checksum else "its content is different")
+    if noted.original:
         found = original(inventory, entry, noted).checksum
         return Judgement("" if found == noted.original else "its content is different")
     return Judgement(told=False)

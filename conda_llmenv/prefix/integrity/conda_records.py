@@ -104,11 +104,14 @@ def _recorded(item: _Path, owner: Owner, *, cached: bool) -> Recorded:
     """Return what is noted of a path.
 
     The size of a text that holds its prefix is not taken: rattler notes the one on the disk, conda the one in the
-    package. A soft link's checksum and size are those of what it led to when the package was built.
+    package. A soft link's checksum and size are those of what it led to when the package was built. Of a package that
+    is linked from the cache conda calls nearly everything a soft link, whatever it has put there.
     """
     placeholder = item.prefix_placeholder or ""
     padded = item.file_mode == "binary"
     link = item.path_type == "softlink"
+    if link and cached:
+        return Recorded(owner, original=(item.sha256 or "").lower(), link=None, cached=True)
     exact = not link and (padded or not placeholder)
     checksum = item.sha256_in_prefix or ("" if placeholder else item.sha256)
     return Recorded(
@@ -120,7 +123,7 @@ def _recorded(item: _Path, owner: Owner, *, cached: bool) -> Recorded:
         command=item.path_type in ENTRY_POINTS,
         placeholder=placeholder,
         padded=padded,
-        cached=cached and not link,
+        cached=cached,
     )
 
 

@@ -103,7 +103,7 @@ def _identity(inventory: Inventory, entry: Entry) -> Identity:
     path = f"{inventory.prefix}/{entry.path}"
     noted = inventory.from_conda(entry.path)
     if entry.kind is Kind.LINK:
-        if any(one.cached for one in inventory.recorded.get(entry.path, ())) and Path(path).is_file():
+        if _leads_into_a_cache(inventory, entry):
             return Identity(_kind(Path(path).stat().st_mode), content.checksum(path, entry.size, follow=True))
         return Identity("link", _without_prefix(inventory.prefixes, os.fspath(Path(path).readlink())))
     if entry.kind is Kind.OTHER:
@@ -114,6 +114,14 @@ def _identity(inventory: Inventory, entry: Entry) -> Identity:
     if any(one.original and not one.command for one in noted):
         return Identity(_kind(entry.mode), content.checksum(path, entry.size))
     return _unplaced(inventory, entry, path)
+
+
+def _leads_into_a_cache(inventory: Inventory, entry: Entry) -> bool:
+    """Return whether an installer has put a link into its cache in the place of a file."""
+    path = Path(inventory.prefix, entry.path)
+    target = os.fspath(path.readlink())
+    outside = target.startswith("/") and not os.fsencode(target).startswith(inventory.prefixes)
+    return outside and any(one.cached for one in inventory.recorded.get(entry.path, ())) and path.is_file()
 
 
 def _kind(mode: int) -> str:
