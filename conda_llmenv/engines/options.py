@@ -13,6 +13,10 @@ from conda_llmenv.ports import Reporter
 WITH_CONDA = "only conda itself can do that: run this as `conda llmenv`, with --engine conda"
 
 
+LONGEST_PAUSE = 6
+"""A pause between two tries counts up to two to the power of this, in seconds."""
+
+
 class NetworkSettings(Protocol):
     """The part of a conda configuration that concerns the network, under conda's own names."""
 
@@ -55,6 +59,16 @@ class ClientOptions(Struct, frozen=True):
     downloads: int = 8
     read_timeout: float = 60.0
     ignored: tuple[str, ...] = ()
+
+
+def patience(settings: NetworkSettings) -> float:
+    """Return how many seconds without anything end the wait for a server: the read timeout, and a pause between tries.
+
+    Pauses double from one second on, and in a pause nothing arrives either; 0 is no limit.
+    """
+    if not settings.remote_read_timeout_secs:
+        return 0.0
+    return settings.remote_read_timeout_secs + (1 << min(settings.remote_max_retries, LONGEST_PAUSE))
 
 
 def notice_ignored(options: ClientOptions, reporter: Reporter) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from conda_llmenv.engines.options import ClientOptions, NetworkSettings
+from conda_llmenv.engines.options import ClientOptions, NetworkSettings, patience
 from conda_llmenv.errors import InputError
 from conda_llmenv.ports import Engine
 
@@ -164,7 +164,7 @@ def _options(settings: NetworkSettings | None) -> ClientOptions:
         ssl_verify=settings.ssl_verify,
         proxy_servers=dict(settings.proxy_servers),
         max_retries=settings.remote_max_retries,
-        read_timeout=settings.remote_read_timeout_secs,
+        read_timeout=patience(settings),
         ignored=settings.conda_only,
     )
 
