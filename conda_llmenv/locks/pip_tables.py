@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.locks.distribution_files import file_version, same_version
 from conda_llmenv.locks.pip_hashes import hash_table
 from conda_llmenv.locks.pip_targets import Target, target_of
 from conda_llmenv.model import PipArtifact, PipKind, PipPackage
@@ -188,20 +189,29 @@ def _files(package: PipPackage) -> dict[str, Any]:
     files = acceptable(package)
     if package.version is None or not files:
         raise Unreadable("the addresses and hashes of its files are not known")
-    wheels = [_file_table(one) for one in files if is_wheel(one.url)]
-    sources = [_file_table(one) for one in files if not is_wheel(one.url)]
+    wheels = [_file_table(package, one) for one in files if is_wheel(one.url)]
+    sources = [_file_table(package, one) for one in files if not is_wheel(one.url)]
     return {"sdist": sources[0] if sources else None, "wheels": wheels or None}
 
 
-def _file_table(artifact: PipArtifact) -> dict[str, Any]:
-    return _filled(
-        {
-            "name": file_name(artifact.url),
-            "url": strip(artifact.url),
-            "size": artifact.size,
-            "hashes": hash_table(artifact.hashes),
-        }
-    )
+def _file_table(package: PipPackage, artifact: PipArtifact) -> dict[str, Any]:
+    url = strip(artifact.url)
+    name = file_name(url)
+    check_file(name, package.name, package.version)
+    return _filled({"name": name, "url": url, "size": artifact.size, "hashes": hash_table(artifact.hashes)})
+
+
+def check_file(file: str, name: str, version: str | None) -> None:
+    """Check that the name of a wheel or source archive is one of a distribution's version.
+
+    Raises:
+        Unreadable: it is another's, or says nothing.
+    """
+    found = file_version(file_url(f"/{file}"))
+    if found is None:
+        raise Unreadable(f"{file[:80]!r} is no name of a wheel or source archive")
+    if found[0] != canonicalize_name(name) or not same_version(found[1], version or ""):
+        raise Unreadable(f"{file[:80]!r} is not {name} {version}")
 
 
 def _vcs_table(target: Target) -> dict[str, Any]:

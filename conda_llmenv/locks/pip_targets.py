@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line
 from conda_llmenv.compose.problems import Unreadable
-from conda_llmenv.model import PipKind, PipPackage
+from conda_llmenv.model import Lock, Notice, PipKind, PipPackage
 from conda_llmenv.redact import mask
 
 _ARCHIVE = re.compile(r"\.(?:whl|zip|tar\.gz|tgz|tar\.bz2|tar\.xz)\Z", re.IGNORECASE)
@@ -65,6 +65,29 @@ def target_of(package: PipPackage) -> Target:
     if len(parsed) != 1 or isinstance(parsed[0], (Option, Include)):
         raise Unreadable(f"{mask(text)[:80]!r} is no requirement")
     return target_of_line(parsed[0])
+
+
+def local_path_notices(lock: Lock) -> tuple[Notice, ...]:
+    """Return a notice for each distribution that lies on the machine that writes the lock: nobody else has it."""
+    packages = {one.name: one for platform in lock.platforms for one in platform.pip}
+    return tuple(_local_notice(one, place) for one in packages.values() if (place := _local_place(one)))
+
+
+def _local_notice(package: PipPackage, place: str) -> Notice:
+    return Notice(
+        "path-of-this-machine",
+        f"{package.name} lies on this machine, at {mask(place)}: no other machine can install it from this lock",
+        hint="lock it from a repository (`NAME @ git+URL@COMMIT`) or from an index",
+    )
+
+
+def _local_place(package: PipPackage) -> str:
+    """Return where a distribution lies, empty where all of its files have an address others can reach."""
+    target = target_of(package)
+    if target.path is not None or target.url.startswith("file://"):
+        return target.path or target.url
+    files = [one.url for one in package.artifacts]
+    return files[0] if files and all(url.startswith("file://") for url in files) else ""
 
 
 def target_of_line(line: Line) -> Target:

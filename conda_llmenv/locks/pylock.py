@@ -16,12 +16,11 @@ from packaging.version import InvalidVersion, Version
 from conda_llmenv.compose.pip_lines import Option, parse_line
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.distribution_files import file_version, same_version
 from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.pip_hashes import checked_hash
 from conda_llmenv.locks.pip_index import PUBLIC_INDEX, index_of
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
-from conda_llmenv.locks.pip_tables import File, Table, file_url, package_of, read_table, table_of
+from conda_llmenv.locks.pip_tables import File, Table, check_file, package_of, read_table, table_of
 from conda_llmenv.locks.pip_targets import target_of
 from conda_llmenv.locks.pip_toml import TomlText, read_toml, written
 from conda_llmenv.model import Lock, LockedPlatform, Origin, PipPackage
@@ -212,7 +211,7 @@ class _Reading(Struct):
         try:
             _check_hashes(file)
             if file is not table.archive:
-                _check_name(table, file)
+                check_file(file.file_name, table.name, table.version)
         except Unreadable as error:
             at = self.toml.line_of(file.url or file.path or table.name, line)
             raise Unreadable(error.text, hint=error.hint, line=at) from error
@@ -270,16 +269,6 @@ def _check_hashes(file: File) -> None:
         raise Unreadable(f"{file.file_name[:80]!r} has no hash")
     for algorithm, digest in file.hashes.items():
         checked_hash(algorithm, digest)
-
-
-def _check_name(table: Table, file: File) -> None:
-    """Check that a file is what its entry says."""
-    found = file_version(file_url(f"/{file.file_name}"))
-    if found is None:
-        raise Unreadable(f"{file.file_name[:80]!r} is no name of a wheel or source archive")
-    name, version = found
-    if name != canonicalize_name(table.name) or not same_version(version, str(table.version)):
-        raise Unreadable(f"{file.file_name[:80]!r} is not {table.name} {table.version}")
 
 
 def _is_version(text: str | None) -> bool:

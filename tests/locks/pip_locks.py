@@ -47,7 +47,7 @@ _NAMES = st.lists(_WORDS, min_size=1, max_size=3).map("-".join)
 _VERSIONS = st.sampled_from(["1.0", "2!1.0", "1.0rc1", "1.0.post3", "2.1.0+cu121", "1.0.dev2+a.b", "2024.1"])
 _FOLDERS = st.lists(st.text(min_size=1, max_size=8), max_size=3).map(
     lambda parts: "/".join(
-        quote(part, safe="") for part in parts if part.strip(".") and part.isprintable() and part != "t"
+        quote(part, safe="") for part in parts if part.strip(".") and part.isprintable() and part.lower() != "t"
     )
 )
 """Folders of an address; none is ``t``, after which a token is expected and left out."""

@@ -18,6 +18,7 @@ from msgspec import structs
 from conda_llmenv.errors import FileFormatError, InputError
 from conda_llmenv.locks.header import is_edited, read_head
 from conda_llmenv.locks.pip_platforms import MARKERS
+from conda_llmenv.locks.pip_targets import local_path_notices
 from conda_llmenv.locks.pip_toml import loads, written
 from conda_llmenv.locks.pylock import read, write
 from conda_llmenv.model import Lock, LockedPlatform, PipArtifact, PipPackage
@@ -133,6 +134,29 @@ def test_what_the_standard_cannot_say_is_named_at_once() -> None:
     assert caught.value.message == "pylock.toml cannot hold 3 of 3 distributions"
     assert [line.split(":")[0] for line in caught.value.details] == ["bare", "branch", "hashed"]
     assert "llmenv lock" in caught.value.hint
+
+
+def test_what_lies_on_this_machine_is_said() -> None:
+    """A folder, an editable one, a local repository and a find-links file: a teammate's machine has none of them."""
+    packages = (
+        package(name="a", directory={"path": "/home/me/a"}),
+        package(name="b", directory={"path": "/home/me/b", "editable": True}),
+        package(name="c", vcs={"type": "git", "url": "file:///home/me/c", "commit-id": COMMIT}),
+        indexed(wheel("d", "1.0"), version="1.0", folder="file:///home/me/wheels"),
+        indexed(wheel("e", "1.0"), version="1.0"),
+    )
+    notices = local_path_notices(lock(*packages))
+    assert [notice.message.split(" ")[0] for notice in notices] == ["a", "b", "c", "d"]
+    assert "at /home/me/b:" in notices[1].message
+
+
+def test_a_file_whose_name_is_a_secret_is_refused() -> None:
+    """An address that loses its file with its token would be a lock nobody can install from."""
+    digest = f"sha256:{'0' * 64}"
+    files = (PipArtifact(f"https://h.example/t/{CANARY}", (digest,)),)
+    with pytest.raises(InputError) as caught:
+        write(lock(PipPackage("x", "1.0", "x==1.0", (digest,), artifacts=files)))
+    assert CANARY not in str(caught.value.details)
 
 
 def test_an_empty_pip_section_is_a_valid_lock() -> None:
