@@ -17,8 +17,9 @@ _DEFAULTS = "https://repo.anaconda.com"
 _DEFAULT_NAMES = ("pkgs/main", "pkgs/r", "pkgs/msys2")
 _KEPT = "/!+,:=@~"
 _ENDINGS = (".conda", ".tar.bz2")
-_SUBDIR = re.compile(r"noarch|(?:linux|osx|win|freebsd|zos|emscripten|wasi)-\w+")
+SUBDIR = re.compile(r"noarch|(?:linux|osx|win|freebsd|zos|emscripten|wasi)-\w+")
 _FILE = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)-(?P<version>[A-Za-z0-9_.!+]+)-(?P<build>[A-Za-z0-9_.+]+)")
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _REFERENCE = re.compile(r"(?<=://)\$\{\w+\}(?::\$\{\w+\})?@")
 _BUILD_NUMBER = re.compile(r"(?:^|\D)(\d{1,9})$", re.ASCII)
 
@@ -57,6 +58,11 @@ def clean(url: str) -> str:
     return _REFERENCE.sub("", strip(url))
 
 
+def has_blank(url: str) -> bool:
+    """Return whether an address holds what would end it on a command line or in a list: blanks, control characters."""
+    return _BLANK.search(url) is not None
+
+
 def parse_address(url: str) -> Address:
     """Return what an address says; a path is the address of that file.
 
@@ -66,6 +72,8 @@ def parse_address(url: str) -> Address:
     address = clean(f"file://{quote(url, safe=_KEPT)}" if url.startswith("/") else url)
     if urlsplit(address).scheme not in {"https", "http", "file"}:
         raise ValueError("is no address that starts with https://, http:// or file://, and no absolute path")
+    if has_blank(address):
+        raise ValueError("holds a blank")
     folder, _, last = address.rpartition("/")
     file_name = unquote(last)
     ending = next((ending for ending in _ENDINGS if file_name.endswith(ending)), None)
@@ -75,7 +83,7 @@ def parse_address(url: str) -> Address:
     if match is None:
         raise ValueError("has no file name of the form name-version-build")
     channel, _, subdir = folder.rpartition("/")
-    if not _SUBDIR.fullmatch(subdir):
+    if not SUBDIR.fullmatch(subdir):
         if not address.startswith("file://"):
             raise ValueError("does not lie in a folder such as linux-64 or noarch")
         channel, subdir = folder, ""

@@ -60,12 +60,20 @@ def file_version(url: str) -> tuple[str, str] | None:
     return canonicalize_name(name), str(version)
 
 
+def is_version(text: str) -> bool:
+    """Return whether a text is a version (PEP 440)."""
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
 def same_version(one: str, other: str) -> bool:
     """Return whether two PEP 440 versions are equal; texts that are no versions are compared as they are."""
-    try:
+    if is_version(one) and is_version(other):
         return Version(one) == Version(other)
-    except InvalidVersion:
-        return one == other
+    return one == other
 
 
 def _rank(url: str, ranks: dict[Tag, int]) -> int | None:

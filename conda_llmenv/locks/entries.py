@@ -7,14 +7,14 @@ another platform's package, a channel that the lock does not have, a second entr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.problems import Problems, Unreadable
-from conda_llmenv.locks.addresses import Address, clean, parse_address
-from conda_llmenv.locks.distribution_files import file_version, same_version
+from conda_llmenv.locks.addresses import SUBDIR, Address, clean, has_blank, parse_address
+from conda_llmenv.locks.distribution_files import file_version, is_version, same_version
 from conda_llmenv.model import Channel, LockedPlatform, Origin, PipPackage, Record
 from conda_llmenv.redact import has_placeholder, mask
 
@@ -25,6 +25,8 @@ LEFT_OUT = "left out"
 """The fact that names what a file holds and the lock does not."""
 
 NOARCH = "noarch"
+
+_PIP_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 class Entries:
@@ -117,6 +119,8 @@ class Entries:
 
     def pip(self, platform: str, package: PipPackage, line: int) -> None:
         """Add a distribution of a platform."""
+        if not self._is_sound(package, line):
+            return
         told = file_version(package.url or "")
         if told and (told[0] != canonicalize_name(package.name) or not same_version(told[1], package.version or "")):
             said = f"{package.name} {package.version}"
@@ -124,12 +128,15 @@ class Entries:
         if self._is_first("pip", platform, package.name, line):
             self._pip.setdefault(platform, []).append(replace(package, name=canonicalize_name(package.name)))
 
-    def platforms(self, subdirs: Iterable[str]) -> tuple[LockedPlatform, ...]:
+    def platforms(self, subdirs: Sequence[str]) -> tuple[LockedPlatform, ...]:
         """Return the packages of each platform, in the order given.
 
         Raises:
             FileFormatError: anything is wrong; all of it is named.
         """
+        for subdir in subdirs:
+            if not SUBDIR.fullmatch(subdir):
+                self.problem(1, f"{mask(subdir)!r} is no platform of conda", hint="write one such as linux-64")
         self.raise_if_any()
         return tuple(self._platforms(subdirs))
 
@@ -138,6 +145,18 @@ class Entries:
             records = sorted(self._records.get(subdir, ()), key=lambda record: record.name)
             pip = sorted(self._pip.get(subdir, ()), key=lambda package: package.name)
             yield LockedPlatform(subdir, tuple(records), tuple(pip))
+
+    def _is_sound(self, package: PipPackage, line: int) -> bool:
+        """Return whether name, version and address are such, so that no line made of them says anything else."""
+        if not _PIP_NAME.fullmatch(package.name):
+            self.problem(line, f"{package.name!r} is no name of a distribution")
+        elif package.version is not None and not is_version(package.version):
+            self.problem(line, f"{package.version!r}, the version of {package.name}, is no version (PEP 440)")
+        elif has_blank(package.url or package.requirement.partition(" @ ")[2]):
+            self.problem(line, f"the address of {package.name} holds a blank")
+        else:
+            return True
+        return False
 
     def _check_address(self, record: Record, line: int) -> None:
         address = self.address(line, record.url)

@@ -248,3 +248,36 @@ def test_no_damage_makes_it_crash(name: str, data: st.DataObject) -> None:
         assert re.match(r"lock:\d+:", str(error))  # noqa: PT017 - reading it is as good
     else:
         assert lock.platforms
+
+
+INJECTED = {
+    "an option in a name": (r"(name: )six\b", r'\1"six --index-url=https://evil.example"', "no name of a distribution"),
+    "a line in a version": (r"1\.17\.0$", '"1.17.0\\\\n--extra-index-url=https://evil.example"', "no version"),
+    "an option in an address": (
+        r"/six-1\.17\.0-py3-none-any\.whl$",
+        "/six-1.17.0-py3-none-any.whl --no-deps",
+        "holds a blank",
+    ),
+    "a platform that is a path": (r"linux-64", "../linux-64", ""),
+}
+
+
+@pytest.mark.parametrize("name", ["conda-lock", "pixi"])
+@pytest.mark.parametrize("kind", INJECTED)
+def test_nothing_can_be_smuggled_into_a_command(name: str, kind: str) -> None:
+    """A name, version, address or platform that would say more than that to an installer is refused."""
+    pattern, replacement, reason = INJECTED[kind]
+    text = re.sub(pattern, replacement, WRITE[name](LOCK), flags=re.MULTILINE)
+    if (name, kind) == ("pixi", "an option in an address"):  # the library escapes blanks
+        assert (READ[name](text, "lock").platforms[0].pip[0].url or "").endswith(".whl%20--no-deps")
+        return
+    with pytest.raises(FileFormatError, match=r"lock:\d+: ") as caught:
+        READ[name](text, "lock")
+    if name == "conda-lock":
+        assert any(reason in one for one in (str(caught.value), *caught.value.details))
+
+
+def test_a_list_names_a_real_platform() -> None:
+    """What a list calls its platform has to be one."""
+    with pytest.raises(FileFormatError, match=r"'\.\./x' is no platform of conda"):
+        READ["explicit"]("# platform: ../x\n@EXPLICIT\n", "lock")
