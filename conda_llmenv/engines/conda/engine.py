@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from conda_llmenv.engines.conda import linking, solving
-from conda_llmenv.engines.conda.errors import install_errors, solve_errors
+from conda_llmenv.engines.conda.install_errors import install_errors
+from conda_llmenv.engines.conda.solve_errors import solve_errors
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 

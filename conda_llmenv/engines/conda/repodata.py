@@ -174,6 +174,20 @@ def _forget(url: str, subdir: str) -> None:
         leftover.unlink(missing_ok=True)
 
 
+def unreadable(request: SolveRequest) -> Channel | None:
+    """Return the first channel whose repodata, as conda has it, is not what it should be."""
+    return next((channel for channel in request.channels if not _is_readable(channel, request.subdirs)), None)
+
+
+def _is_readable(channel: Channel, subdirs: Iterable[str]) -> bool:
+    try:
+        for subdir in subdirs:
+            read(cached(strip(channel.url), subdir))
+    except (msgspec.MsgspecError, OSError, ValueError):
+        return False
+    return True
+
+
 def check_cached(request: SolveRequest) -> None:
     """Refuse to solve offline without repodata: conda would take the channel for an empty one.
 

@@ -14,9 +14,9 @@ from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
 from conda_llmenv.engines.conda.compat import outlive_solver, solver_backend
-from conda_llmenv.engines.conda.errors import solve_errors
 from conda_llmenv.engines.conda.settings import initialise, scoped
 from conda_llmenv.engines.conda.silence import silenced
+from conda_llmenv.engines.conda.solve_errors import solve_errors
 from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.errors import InputError, Unsatisfiable
 from conda_llmenv.model import Record, SolveRequest
