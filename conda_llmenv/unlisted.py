@@ -22,8 +22,12 @@ def withhold_history(prefix: Path) -> None:
     """
     history = prefix / HISTORY
     history.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
+    try:
         history.symlink_to(os.devnull)
+    except FileExistsError:
+        pass
+    except OSError as error:  # it names the null device first, which is not the one that refused
+        raise OSError(error.errno, error.strerror, str(history)) from error
 
 
 def release_history(prefix: Path) -> None:
