@@ -65,7 +65,7 @@ def comparison_lines(found: Comparison, labels: Sequence[str]) -> Iterator[str]:
         yield from _aligned(_rows(differences))
     if found.unsaid:
         yield ""
-        yield f"not compared, as one side does not say: {', '.join(found.unsaid)}"
+        yield f"not compared, as one side does not say: {'; '.join(found.unsaid)}"
 
 
 def _verdict(found: Comparison) -> str:
@@ -78,7 +78,8 @@ def _verdict(found: Comparison) -> str:
 
 
 def _packages(found: Comparison) -> str:
-    return " and ".join(f"{count} {name}" for name, count in found.packages.items()) + " packages"
+    counts = [f"{count} {name}" for name, count in found.packages.items()]
+    return " and ".join(counts) + (" package" if len(counts) == 1 and counts[0].startswith("1 ") else " packages")
 
 
 _Row = tuple[str, str, str]

@@ -9,6 +9,7 @@ from msgspec import Struct
 from conda_llmenv.locks.differences import Change, Comparison, Difference, Kind, Part
 from conda_llmenv.locks.fields import (
     COMPARED,
+    INDEX,
     Fields,
     comparable,
     conda_fields,
@@ -28,17 +29,17 @@ EVERYTHING = frozenset(Part)
 NOARCH = "noarch"
 """The platform of a list that does not say which it is for."""
 
-INSTALLED = frozenset({Part.CONDA, Part.PIP, Part.VARIABLES, Part.PLATFORM})
+INSTALLED = frozenset({Part.CONDA, Part.PIP, Part.ORIGINS, Part.VARIABLES, Part.PLATFORM})
 """What an environment says that another tool made: nobody noted what was asked for."""
 
-_EXACT = frozenset({Part.CONDA, Part.PIP, Part.CHANNELS, Part.PLATFORM})
+_EXACT = frozenset({Part.CONDA, Part.PIP, Part.ORIGINS, Part.CHANNELS, Part.PLATFORM})
 SAID = {
     "environment": EVERYTHING - {Part.PLATFORM},
     "pixi": _EXACT,
     "conda-lock": _EXACT,
-    "explicit": frozenset({Part.CONDA, Part.PIP, Part.PLATFORM}),
-    "pylock": frozenset({Part.PIP}),
-    "requirements": frozenset({Part.PIP, Part.INDEXES}),
+    "explicit": frozenset({Part.CONDA, Part.PIP, Part.PLATFORM}),  # a file of an index is an address like any other
+    "pylock": frozenset({Part.PIP, Part.ORIGINS}),
+    "requirements": frozenset({Part.PIP, Part.ORIGINS, Part.INDEXES}),
 }
 """What a lockfile of each format says; what was asked for is said wherever it is not empty."""
 
@@ -46,7 +47,6 @@ IN_HEAD = frozenset({Part.VARIABLES, Part.INDEXES, Part.NODEFAULTS})
 """What the head of any lockfile of ours says."""
 
 _LABELS = {
-    Part.PLATFORM: "platform",
     Part.CONDA: "conda packages",
     Part.PIP: "pip packages",
     Part.CHANNELS: "channel list",
@@ -124,7 +124,15 @@ def _packages(before: LockedPlatform, after: LockedPlatform, said: frozenset[Par
     if Part.CONDA in said:
         yield from _each(Part.CONDA, _conda(before), _conda(after), moved[0])
     if Part.PIP in said:
-        yield from _each(Part.PIP, _pip(before), _pip(after), moved[1])
+        old, new = ({name: _settled(one, said) for name, one in _pip(platform).items()} for platform in (before, after))
+        yield from _each(Part.PIP, old, new, moved[1])
+
+
+def _settled(package: Fields, said: frozenset[Part]) -> Fields:
+    """Return a distribution without what only looks as if it was said: which of its files was asked for by address."""
+    origin = package.get("origin", "")
+    is_file = "://" in origin and not origin.startswith("git+")
+    return {**package, "origin": INDEX} if is_file and Part.ORIGINS not in said else package
 
 
 def _moved(before: LockedPlatform, after: LockedPlatform) -> Iterator[tuple[Difference, str, str]]:
@@ -238,11 +246,17 @@ def _unsaid_fields(before: LockedPlatform, after: LockedPlatform, said: frozense
             continue
         old, new = read(before), read(after)
         common = [(old[name], new[name]) for name in old if name in new]
-        for field, title in titles.items():
-            missing = sum(not comparable(field, one, other) for one, other in common)
-            if missing:
-                yield (
-                    f"{title} of {part.value} packages"
-                    if missing == len(common)
-                    else (f"{title} of {missing} {part.value} packages")
-                )
+        missing = {
+            title: sum(not comparable(field, one, other) for one, other in common) for field, title in titles.items()
+        }
+        always = [title for title, number in missing.items() if number and number == len(common)]
+        if always:
+            yield f"{listed(always)} of {part.value} packages"
+        for title, number in missing.items():
+            if 0 < number < len(common):
+                yield f"{title} of {number} {part.value} package{'s' if number > 1 else ''}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a person lists them: ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

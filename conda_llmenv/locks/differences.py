@@ -9,12 +9,16 @@ from msgspec import Struct
 
 
 class Part(enum.Enum):
-    """What a lock may say, in the order a person reads it; the value is the word used in payloads."""
+    """What a lock may say, in the order a person reads it; the value is the word used in payloads.
+
+    ``ORIGINS`` is whether it tells a distribution of an index from one that was asked for by its address.
+    """
 
     PLATFORM = "platform"
     CONDA = "conda"
     MOVED = "moved"
     PIP = "pip"
+    ORIGINS = "origins"
     CHANNELS = "channels"
     NODEFAULTS = "nodefaults"
     INDEXES = "indexes"

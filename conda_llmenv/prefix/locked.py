@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from conda_llmenv.redact import MASK, strip
 
 SHOWN = {"python": "python", "cuda-version": "CUDA", "pytorch": "torch"}
 """Packages whose version a reader looks for first, with their label."""
+
+_COMMIT = re.compile(r"@[0-9a-f]{40}")
+_BY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])?\s*([=<>~!;]|--|$)")
+"""A requirement by name; what has an address or a path looks otherwise."""
 
 
 class _Package(Struct):
@@ -153,12 +158,22 @@ def _pip(spec: Mapping[str, Any] | None, present: Sequence[Distribution]) -> Ite
     for one in present:
         name = canonicalize_name(one.name)
         known = noted.get(name)
-        if known is not None and known.get("version") in (None, one.version):
+        if known is not None and known.get("version") in (None, one.version) and _came_from(known, one.source):
             yield _noted(known, one)
         else:
             yield PipPackage(
                 name, one.version, f"{name} @ {strip(one.source)}" if one.source else f"{name}=={one.version}"
             )
+
+
+def _came_from(known: Mapping[str, Any], source: str) -> bool:
+    """Return whether what is there can be what we installed: somebody may have put another origin in its place."""
+    requirement = str(known.get("requirement") or "")
+    if source.startswith("git+") and "git+" in requirement:
+        commit = _COMMIT.search(requirement)
+        return commit is None or source.endswith(commit[0])
+    by_name = _BY_NAME.match(requirement) is not None or not requirement
+    return by_name != bool(source)
 
 
 def _noted(known: Mapping[str, Any], one: Distribution) -> PipPackage:

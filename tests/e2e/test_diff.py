@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.index import artifacts
-from tests.index.server import write_flat
+from tests.index.server import serve, write_flat
 from tests.program import Program
 
 SMALL = "channels: [conda-forge]\ndependencies:\n- python\n- six\nvariables:\n  GREETING: hello\n"
@@ -98,7 +100,7 @@ def test_a_lock_of_names_and_versions(llmenv: Program, env: Path) -> None:
     for sides in (("environment.lock.yml", env), (env, "environment.lock.yml")):
         ended = llmenv("diff", *sides)
         assert ended.code == 0, ended.text
-        assert "builds of conda packages" in ended.stdout
+        assert "builds, channels and hashes of conda packages" in ended.stdout
     path = llmenv.cwd / "environment.lock.yml"
     path.write_text(path.read_text().replace("six=", "six=9999."))
     edited = llmenv("diff", env, "environment.lock.yml")
@@ -118,6 +120,39 @@ def test_an_exact_lock(llmenv: Program, env: Path, name: str, file: str) -> None
     assert "of conda packages" not in ended.stdout
     rewritten(env, "six", sha256="0" * 64)
     assert llmenv("diff", env, file, "--json").json()["result"]["differences"][0]["loud"] is True
+
+
+FILES = {
+    "environment": "environment.lock.yml",
+    "pixi": "pixi.lock",
+    "conda-lock": "conda-lock.yml",
+    "explicit": "explicit.txt",
+    "pylock": "pylock.toml",
+    "requirements": "requirements.lock.txt",
+}
+
+
+def test_locks_of_every_format_agree(llmenv: Program, prefix: Path) -> None:
+    """One plan in six formats, and the environment made from one of them: no pair of them differs."""
+    llmenv.write("llmenv.yml", "channels: [conda-forge]\ndependencies: [python, pip, {pip: [tinydist]}]\n")
+    del llmenv.environ["PIP_NO_INDEX"]
+    with serve(
+        [
+            artifacts.wheel("tinydist", "1.0"),
+            artifacts.sdist("tinydist", "1.0", artifacts.source_files("tinydist", "1.0")),
+        ]
+    ) as index:
+        llmenv.environ["PIP_INDEX_URL"] = index.url
+        asked = [word for name in FILES for word in ("--format", name)]
+        assert llmenv("lock", *asked).code == 0
+        assert llmenv("create", "--lock", "pixi.lock", "-p", prefix).code == 0
+    sides: list[str | Path] = [*FILES.values(), prefix]
+    for one, other in itertools.combinations(sides, 2):
+        ended = llmenv("diff", one, other)
+        if {str(one), str(other)} & {"pylock.toml", "requirements.lock.txt"}:
+            assert ended.stdout.startswith("equal: 1 pip package\n"), (one, other, ended.text)
+        else:
+            assert re.match(r"equal: \d+ conda and 1 pip packages\n", ended.stdout), (one, other, ended.text)
 
 
 def test_names_and_paths(llmenv: Program, env: Path) -> None:

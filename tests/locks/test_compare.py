@@ -150,9 +150,7 @@ def test_what_a_side_does_not_say_is_not_different_and_is_named() -> None:
     assert found.unsaid == (
         "channel list",
         "specs that were asked for",
-        "builds of conda packages",
-        "channels of conda packages",
-        "hashes of conda packages",
+        "builds, channels and hashes of conda packages",
     )
 
 
@@ -160,7 +158,7 @@ def test_a_hash_that_some_lack_is_counted() -> None:
     """What stays unproven is said with its number."""
     found = compare(side(record("x"), record("y")), side(record("x"), replace(record("y"), sha256=None)))
     assert found.differences == ()
-    assert "hashes of 1 conda packages" in found.unsaid
+    assert "hashes of 1 conda package" in found.unsaid
 
 
 def test_a_format_of_one_half_leaves_the_other_alone() -> None:
@@ -231,6 +229,17 @@ def test_pip_pins(before: PipPackage, after: PipPackage, field: str | None) -> N
     for sides in ((before, after), (after, before)):
         found = compare(side(sides[0]), side(sides[1]))
         assert [change.field for one in found.differences for change in one.changes] == ([field] if field else [])
+
+
+def test_a_list_of_addresses_does_not_tell_an_index_from_an_address() -> None:
+    """An explicit list has the address of every file; a commit is one in any format."""
+    plain, commit = side(pip("x", hashes=())), side(pip("x", "1.0", f"x @ git+https://h.example/x@{COMMIT}"))
+    file = pip("x", "1.0", "x @ https://h.example/x-1.0-py3-none-any.whl", direct=True)
+    assert [one.changes[0].field for one in compare(plain, side(file)).differences] == ["origin"]
+    assert compare(plain, side(file, says=SAID["explicit"])).differences == ()
+    assert [one.changes[0].field for one in compare(commit, side(file, says=SAID["explicit"])).differences] == [
+        "origin"
+    ]
 
 
 @pytest.mark.parametrize(
