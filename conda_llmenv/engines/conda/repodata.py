@@ -23,6 +23,8 @@ from conda_llmenv.errors import ChannelUnavailable
 from conda_llmenv.model import Channel, Record, SolveRequest
 from conda_llmenv.redact import mask, strip
 
+_TAIL = 64
+
 
 class Repodata(msgspec.Struct):
     """A ``repodata.json``, its entries left as text until one of them is wanted."""
@@ -81,7 +83,13 @@ class Sources(msgspec.Struct, frozen=True):
         return tuple(convert.to_channel(url) for url in self.urls)
 
     def records(self, packages: Iterable[Any]) -> tuple[Record, ...]:
-        """Return a solver's choice, sorted by name, as the channels describe it and without virtual packages."""
+        """Return a solver's choice, sorted by name, as the channels describe it and without virtual packages.
+
+        Raises:
+            ChannelUnavailable: repodata was cut short, which some solvers take for all there is.
+        """
+        for url, channel in zip(self.urls, self.request.channels, strict=True):
+            _check_whole(url, channel, self.request.subdirs)
         positions = {channel.base_url: position for position, channel in reversed(list(enumerate(self.channels())))}
         loaded: dict[tuple[int, str], Repodata] = {}
         found = []
@@ -177,6 +185,23 @@ def _forget(url: str, subdir: str) -> None:
 def unreadable(request: SolveRequest) -> Channel | None:
     """Return the first channel whose repodata, as conda has it, is not what it should be."""
     return next((channel for channel in request.channels if not _is_readable(channel, request.subdirs)), None)
+
+
+def _check_whole(url: str, channel: Channel, subdirs: Iterable[str]) -> None:
+    for path in (cached(url, subdir) for subdir in subdirs):
+        if path.exists() and not _tail(path).rstrip().endswith(b"}"):
+            raise ChannelUnavailable(
+                f"channel {mask(channel.name)} has repodata that cannot be read",
+                channel=mask(channel.name),
+                details=(f"address  {mask(channel.url)}", f"{path} ends in the middle"),
+                hint="it is cut short or damaged: try again; for a folder of your own, index it again",
+            )
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read()
 
 
 def _is_readable(channel: Channel, subdirs: Iterable[str]) -> bool:
