@@ -21,7 +21,7 @@ from packaging.specifiers import SpecifierSet
 from rattler_build import RattlerBuildError, Stage0Recipe
 
 import conda_llmenv
-from conda_llmenv.pypi import toml
+from conda_llmenv.locks import pip_toml as toml
 from tests.conftest import RECORDED
 from tests.program import Program
 from tests.recipe.building import RECIPE, ROOT, build, run_test, unpack, write_channel
