@@ -80,6 +80,9 @@ def _next_steps(prefix: Path, report: Report) -> Iterator[str]:
     owners = {owner for finding in broken for owner in finding.owners}
     conda = sorted({owner.name for owner in owners if owner.tool == "conda"})
     pip = sorted({f"{owner.name}=={owner.version}" for owner in owners if owner.tool == "pip"})
+    shared = sorted({owner.name for finding in broken if _is_shared(prefix, finding) for owner in finding.owners})
+    if shared:
+        yield f"the package cache shares altered files by hard links: remove {', '.join(shared)} from it first"
     if conda:
         yield f"conda install -p {place} --force-reinstall {' '.join(conda)}"
     if pip:
@@ -91,6 +94,14 @@ def _next_steps(prefix: Path, report: Report) -> Iterator[str]:
         yield "leave to conda or to pip what both have installed: take it out of one of the two sections"
     if any(one.problem is Problem.FOREIGN for one in report.findings):
         yield "remove the foreign files, or keep them outside the environment"
+
+
+def _is_shared(prefix: Path, finding: Finding) -> bool:
+    """Return whether an altered file has another name, mostly in the cache, from which it would be installed again."""
+    try:
+        return finding.problem is Problem.ALTERED and (prefix / finding.path).lstat().st_nlink > 1
+    except OSError:
+        return False
 
 
 def _json(report: Report) -> dict[str, Any]:

@@ -40,6 +40,12 @@ def make(program: Program, prefix: Path, *options: str) -> Path:
     return prefix
 
 
+def rewrite(path: Path, text: str) -> None:
+    """Write a file anew; the one that is there may be a hard link into a cache that other tests use."""
+    path.unlink()
+    path.write_text(text)
+
+
 def digest(program: Program, prefix: Path) -> dict[str, Any]:
     found: dict[str, Any] = program("info", "-p", prefix, "--digest", "--json").result()["digest"]
     return found
@@ -61,7 +67,7 @@ def test_two_creations_have_one_digest(team: Program, tmp_path: Path) -> None:
             ended = team("verify", "-p", prefix, "--integrity", *option)
             assert ended.code == 0, ended.text
             assert ended.stdout.startswith("intact: ")
-    (one / "lib" / "prefix-demo.bin").write_bytes(b"x")
+    rewrite(one / "lib" / "prefix-demo.bin", "x")
     assert digest(team, one)["parts"]["files"] != first["parts"]["files"]
 
 
@@ -87,20 +93,22 @@ def test_what_was_changed_is_named_with_its_owner(team: Program, prefix: Path) -
     """The verdict first, then each file with whose it is, then a next step; exit code 1."""
     make(team, prefix)
     (site,) = prefix.glob("lib/python3*/site-packages")
-    (site / "click" / "core.py").write_text("tampered")
-    (site / "tinydist" / "__init__.py").write_text("__version__ = '1.1'\n")
+    rewrite(site / "click" / "core.py", "tampered")
+    (prefix / "twin").hardlink_to(site / "click" / "core.py")
+    rewrite(site / "tinydist" / "__init__.py", "__version__ = '1.1'\n")
     (prefix / "bin" / "prefix-demo.sh").unlink()
     (site / "added.py").write_text("")
     ended = team("verify", "-p", prefix, "--integrity")
     assert ended.code == 1
     verdict, *lines = ended.stdout.splitlines()
-    assert verdict.startswith(f"changed: 2 altered, 1 missing, 1 foreign in {prefix} (")
+    assert verdict.startswith(f"changed: 2 altered, 1 missing, 2 foreign in {prefix} (")
     place = site.relative_to(prefix)
     assert f"altered   {place}/click/core.py   click 8.1.8 (conda)   it has 8 bytes instead of 114748" in lines
     assert f"altered   {place}/tinydist/__init__.py   tinydist 1.0 (pip)   its content is different" in lines
     assert "missing   bin/prefix-demo.sh   prefix-demo 1.0 (conda)" in lines
     assert f"foreign   {place}/added.py   nobody's" in lines
-    assert f"fix       conda install -p {prefix} --force-reinstall click prefix-demo" in lines
+    assert "fix       the package cache shares altered files by hard links: remove click from it first" in lines
+    assert f"          conda install -p {prefix} --force-reinstall click prefix-demo" in lines
     quick = team("verify", "-p", prefix, "--integrity", "--stat-only", "--json")
     assert quick.code == 1
     document = json.loads(quick.stdout)
@@ -110,6 +118,7 @@ def test_what_was_changed_is_named_with_its_owner(team: Program, prefix: Path) -
         ("altered", f"{place}/click/core.py"),
         ("missing", "bin/prefix-demo.sh"),
         ("foreign", f"{place}/added.py"),
+        ("foreign", "twin"),
     ]
     assert found["findings"][0]["owners"] == [{"tool": "conda", "name": "click", "version": "8.1.8"}]
     assert found["contents"] is False

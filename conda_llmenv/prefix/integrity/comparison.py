@@ -33,6 +33,8 @@ class Judgement(Struct, frozen=True):
 def judge(inventory: Inventory, entry: Entry, *, contents: bool) -> Judgement:
     """Compare a path with what its owners have noted; it is well if it is as one of them has it."""
     noted = inventory.recorded[entry.path]
+    if len(noted) == 1:
+        return _compare(inventory, entry, noted[0], contents=contents)
     judgements = [_compare(inventory, entry, one, contents=contents) for one in noted]
     well = [(one, judgement) for one, judgement in zip(noted, judgements, strict=True) if not judgement.detail]
     if not well:

@@ -51,7 +51,7 @@ def checksum(path: str, size: int, algorithm: str = "sha256", *, follow: bool = 
     Raises:
         OSError: it cannot be read.
     """
-    state = hashlib.new(algorithm) if algorithm != "sha256" else hashlib.sha256()
+    state = hashlib.sha256() if algorithm == "sha256" else hashlib.new(algorithm)
     for piece in pieces(path, size, follow=follow):
         state.update(piece)
     return state.hexdigest()

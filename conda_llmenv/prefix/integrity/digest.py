@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from conda_llmenv.prefix.durable import disk_errors
+from conda_llmenv.errors import PrefixError
 from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.integrity import commands, content
 from conda_llmenv.prefix.integrity.conda_records import to_json
@@ -50,8 +50,7 @@ def compute_digest(prefix: Path) -> Digest:
     """
     inventory = take_inventory(prefix)
     counted = [entry for entry in inventory.entries.values() if _counts(entry, inventory)]
-    with disk_errors("read", prefix):
-        identities = read_all(counted, partial(_identity, inventory))
+    identities = read_all(counted, partial(_named_identity, inventory))
     without = partial(_without_prefix, inventory.prefixes)
     parts = {
         "packages": _hash(_json(to_json(package)) for package in inventory.packages),
@@ -94,11 +93,21 @@ def _without_prefix(prefixes: tuple[bytes, ...], text: str) -> str:
     return os.fsdecode(pattern.sub(lambda _: commands.PLACE, os.fsencode(text)))
 
 
+def _named_identity(inventory: Inventory, entry: Entry) -> Identity:
+    try:
+        return _identity(inventory, entry)
+    except OSError as error:
+        raise PrefixError(
+            f"cannot read {inventory.prefix / entry.path}: {error.strerror}",
+            hint="a digest needs every file; see that this one can be read, or ask who owns the environment",
+        ) from error
+
+
 def _identity(inventory: Inventory, entry: Entry) -> Identity:
     """Return what a path is apart from where its environment lives.
 
     Raises:
-        OSError: it cannot be read; the error names the file.
+        OSError: it cannot be read.
     """
     path = f"{inventory.prefix}/{entry.path}"
     noted = inventory.from_conda(entry.path)

@@ -7,11 +7,21 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from conda_llmenv.prefix.durable import disk_errors
+from conda_llmenv.errors import PrefixError
 from conda_llmenv.prefix.integrity.exclusions import is_passed_over
 from conda_llmenv.prefix.integrity.model import Entry, Kind
 
+_BITS = 0o7777
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.LINK}
+
+
+def _listing(folder: str) -> os._ScandirIterator[str]:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise PrefixError(
+            f"cannot list {folder}: {error.strerror}", hint="see that it can be read, or ask who owns the environment"
+        ) from error
 
 
 def entries(prefix: Path, *, base: bool) -> Iterator[Entry]:
@@ -28,14 +38,16 @@ def entries(prefix: Path, *, base: bool) -> Iterator[Entry]:
     folders = [""]
     while folders:
         folder = folders.pop()
-        with disk_errors("list", Path(root, folder)), os.scandir(f"{root}/{folder}") as listing:
+        with _listing(f"{root}/{folder}") as listing:
             for item in listing:
-                is_folder = item.is_dir(follow_symlinks=False)
-                if is_passed_over(item.name, top=not folder, folder=is_folder, base=base):
-                    continue
+                name, is_folder = item.name, item.is_dir(follow_symlinks=False)
+                if not (folder and name[0].isalnum()) and is_passed_over(
+                    name, top=not folder, folder=is_folder, base=base
+                ):
+                    continue  # nothing below the top that begins with a letter is: asked of each of many thousands
                 if is_folder:
-                    folders.append(f"{folder}{item.name}/")
+                    folders.append(f"{folder}{name}/")
                 else:
                     facts = item.stat(follow_symlinks=False)
                     kind = _KINDS.get(stat.S_IFMT(facts.st_mode), Kind.OTHER)
-                    yield Entry(f"{folder}{item.name}", kind, facts.st_size, stat.S_IMODE(facts.st_mode))
+                    yield Entry(f"{folder}{name}", kind, facts.st_size, facts.st_mode & _BITS)

@@ -44,11 +44,13 @@ def check_integrity(prefix: Path, *, contents: bool = True) -> Report:
 
 def _altered(inventory: Inventory, judged: Mapping[str, Judgement]) -> Iterator[Finding]:
     for path, judgement in judged.items():
+        if not judgement.detail and judgement.by is None:
+            continue
         owners = tuple(dict.fromkeys(noted.owner for noted in inventory.recorded[path]))
         if judgement.by is not None:
             conda = tuple(owner for owner in owners if owner.tool == "conda")
             yield Finding(Problem.REPLACED, path, (*conda, judgement.by), judgement.detail)
-        elif judgement.detail:
+        else:
             yield Finding(Problem.ALTERED, path, owners, judgement.detail)
 
 
