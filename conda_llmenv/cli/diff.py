@@ -17,7 +17,7 @@ from conda_llmenv.locks.differences import Part
 from conda_llmenv.model import Lock, LockedPlatform, Notice
 
 if TYPE_CHECKING:
-    from conda_llmenv.locks.compare import Side
+    from conda_llmenv.locks.sides import Side
 
 DIFFERENT = 1
 """The exit code that says so, as that of diff(1)."""
@@ -114,7 +114,7 @@ def _prefix(text: str) -> Path:
 
 def _file(path: Path, *, quiet: bool) -> Named:
     from conda_llmenv.cli.lock_files import read_lock_file
-    from conda_llmenv.locks.compare import IN_HEAD, SAID
+    from conda_llmenv.locks.sides import IN_HEAD, SAID
 
     found = read_lock_file(path, edited=True)
     if found.edited and not quiet:
@@ -125,7 +125,7 @@ def _file(path: Path, *, quiet: bool) -> Named:
 
 def _environment(prefix: Path) -> Named:
     """Return an environment, for the platform its packages are for."""
-    from conda_llmenv.locks.compare import EVERYTHING, INSTALLED
+    from conda_llmenv.locks.sides import EVERYTHING, INSTALLED
     from conda_llmenv.prefix.locked import read_asked, read_lock
 
     lock = read_lock(prefix, subdir=_this_platform())
@@ -144,7 +144,7 @@ def _this_platform() -> str:
 
 
 def _side(named: Named, other: Named, wanted: str | None) -> Side:
-    from conda_llmenv.locks.compare import Side
+    from conda_llmenv.locks.sides import Side
 
     return Side(named.lock, _platform(named, other, wanted), named.says)
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conda_llmenv.locks.compare import EVERYTHING, INSTALLED, SAID, Side, compare
+from conda_llmenv.locks.compare import compare
 from conda_llmenv.locks.differences import Comparison, Difference, Kind, Part
+from conda_llmenv.locks.sides import EVERYTHING, INSTALLED, SAID, Side
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
 
 FORGE = "https://conda.anaconda.org/conda-forge"
