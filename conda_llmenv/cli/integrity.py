@@ -70,8 +70,9 @@ def _line(finding: Finding) -> str:
 
 
 def _shown(path: str) -> str:
-    """Return a path that any terminal can print, whatever bytes it has."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """Return a path that stays on one line of any terminal, whatever bytes it has."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _next_steps(prefix: Path, report: Report) -> Iterator[str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
+from conda_llmenv.model import Notice
 
 
 @click.command()
@@ -31,7 +33,10 @@ def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: 
 def _integrity(prefix: Path, *, contents: bool, as_json: bool) -> int:
     from conda_llmenv.cli.integrity import report_integrity
     from conda_llmenv.prefix.integrity.verification import check_integrity
+    from conda_llmenv.prefix.location import is_in_change
 
+    if is_in_change(prefix):
+        console.warn(Notice("in-change", f"{prefix} is being changed, or was when a run was interrupted"))
     report = check_integrity(prefix, contents=contents)
     report_integrity(prefix, report, as_json=as_json)
     return 1 if report.findings else 0

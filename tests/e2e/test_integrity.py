@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,20 @@ def test_many_findings_are_cut_short_but_not_in_json(team: Program, prefix: Path
     assert "and 10 more foreign; --json lists them all" in shown
     found = json.loads(team("verify", "-p", prefix, "--integrity", "--json").stdout)
     assert len(found["result"]["integrity"]["findings"]) == 30
+
+
+def test_odd_names_stay_on_their_line(llmenv: Program, prefix: Path) -> None:
+    """A name can hold any byte but two; a report is still one line each, and JSON is still JSON."""
+    assert llmenv("create", "-p", prefix, "six").code == 0
+    (prefix / "fine\nintact: all is well").touch()
+    Path(os.fsdecode(os.fsencode(prefix) + b"/\xff\x1b[31m")).touch()
+    shown = llmenv("verify", "-p", prefix, "--integrity")
+    assert shown.code == 1
+    assert [line for line in shown.stdout.splitlines() if line.startswith("foreign")] == [
+        "foreign   fine\\nintact: all is well   nobody's",
+        "foreign   \\\\xff\\x1b[31m   nobody's",
+    ]
+    assert len(json.loads(llmenv("verify", "-p", prefix, "--integrity", "--json").stdout)["result"]) == 2
 
 
 @pytest.mark.parametrize(
