@@ -5,23 +5,21 @@ A package's fields stand where rattler has them, and what can be told from the a
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from conda_llmenv.compose.pip_lines import Option, parse_line
 from conda_llmenv.locks.addresses import Address, build_number, noarch_kind, parse_address
 from conda_llmenv.locks.exact import exact
 from conda_llmenv.locks.header import with_head
 from conda_llmenv.locks.pip_entries import Entry
+from conda_llmenv.locks.pip_index import PUBLIC_INDEX, option_lines
 from conda_llmenv.locks.yaml_text import scalar
 from conda_llmenv.model import Lock, Record
 from conda_llmenv.redact import strip
 
 VERSION = 6
 ENVIRONMENT = "default"
-PYPI = "https://pypi.org/simple"
-"""The index of an installer that is told of none; pixi names it, we do not."""
-
 DIRECT = "direct+"
 """What pixi writes before the address of a distribution that was asked for by it."""
 
@@ -45,23 +43,22 @@ def write(lock: Lock) -> str:
 def indexes_of(options: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the indexes and the find-links pages that options of a pip section name; the main index is first."""
     found: dict[str, list[str]] = {"--index-url": [], "--extra-index-url": [], "--find-links": []}
-    for option in options:
-        tokens = shlex.split(option)
-        for position, token in enumerate(tokens):
-            name, equals, value = token.partition("=")
-            name = {"-i": "--index-url", "-f": "--find-links"}.get(name, name)
-            given = value if equals else "".join(tokens[position + 1 : position + 2])
-            if name in found and given:
-                found[name].append(strip(given))
-    main = found["--index-url"][-1:] or [PYPI]
-    return tuple(dict.fromkeys((*main, *found["--extra-index-url"]))), tuple(found["--find-links"])
+    for line in options:
+        for option in parse_line(line.strip()):
+            if isinstance(option, Option) and option.tokens[0] in found:
+                found[option.tokens[0]].append(strip(option.tokens[1]))
+    main = found["--index-url"][-1:] or [PUBLIC_INDEX]
+    return tuple(dict.fromkeys((*main, *found["--extra-index-url"]))), tuple(dict.fromkeys(found["--find-links"]))
 
 
 def options_of(indexes: Sequence[str], find_links: Iterable[str]) -> tuple[str, ...]:
-    """Return the options of a pip section that say the same as the indexes of a lockfile."""
-    main, *others = indexes or [PYPI]
+    """Return the options of a pip section that say the same as the indexes of a lockfile.
+
+    Nobody writes down the public index where it is the main one; pixi does.
+    """
+    main, *others = indexes or [PUBLIC_INDEX]
     return (
-        *([f"--index-url {main}"] if main.rstrip("/") != PYPI else []),
+        *([f"--index-url {main}"] if main.rstrip("/") != PUBLIC_INDEX else []),
         *(f"--extra-index-url {url}" for url in others),
         *(f"--find-links {url}" for url in find_links),
     )
@@ -73,7 +70,7 @@ def _environment(lock: Lock, entries: Mapping[str, Sequence[Record | Entry]]) ->
     yield "    channels:" if lock.channels else "    channels: []"
     yield from (f"    - url: {scalar(strip(channel.url).rstrip('/') + '/')}" for channel in lock.channels)
     if any(platform.pip for platform in lock.platforms) or lock.pip_options:
-        yield from _indexes(lock.pip_options)
+        yield from _indexes(line for platform in lock.platforms for line in option_lines(lock, platform))
     yield "    packages:"
     for subdir, packages in entries.items():
         yield f"      {subdir}:" if packages else f"      {subdir}: []"

@@ -33,10 +33,6 @@ class Fields:
         """Return whether a key is there and not null."""
         return key in self._items and not _is_null(self._items[key][1])
 
-    def keys(self) -> tuple[str, ...]:
-        """Return the keys in the order written."""
-        return tuple(self._items)
-
     def node(self, key: str) -> Node | None:
         """Return what stands under a key, or None where nothing does."""
         return self._items[key][1] if key in self else None

@@ -101,6 +101,22 @@ def test_indexes_come_back_as_options() -> None:
     assert read(write(LOCK), "l").pip_options == ()
 
 
+def test_the_index_of_a_local_version_is_added() -> None:
+    """Row 30: what is on no public index brings its own, where its address tells which that is."""
+    torch = wheel("torch", "2.9.0+cu126")
+    url = "https://download.pytorch.org/whl/cu126/torch-2.9.0%2Bcu126-py3-none-any.whl"
+    torch = replace(torch, url=url, artifacts=(replace(torch.artifacts[0], url=url),))
+    text = write(replace(LOCK, platforms=(LockedPlatform("linux-64", (), (torch,)),)))
+    assert read(text, "l").pip_options == ("--extra-index-url https://download.pytorch.org/whl/cu126",)
+
+
+def test_an_index_cannot_bring_options() -> None:
+    """An index that is more than an address is refused: it becomes an option line."""
+    text = write(LOCK).replace("    - https://pypi.org/simple", '    - "https://pypi.org/simple --pre"')
+    with pytest.raises(FileFormatError, match=r"l:\d+: an index is no address"):
+        read(text, "l")
+
+
 def test_a_file_shared_by_platforms_is_written_once() -> None:
     """A noarch package of two platforms has one entry; so has a wheel for any."""
     mac = LockedPlatform("osx-arm64", (LOCK.platforms[0].records[2],), (wheel("six", "1.17.0"),))

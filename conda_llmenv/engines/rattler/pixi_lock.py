@@ -20,10 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rattler.exceptions import ParseCondaLockError
 
-from conda_llmenv.compose.yamltree import Mapping as MappingNode
-from conda_llmenv.compose.yamltree import Scalar
+from conda_llmenv.compose.yamltree import Node, Scalar
 from conda_llmenv.engines.rattler.convert import to_record
-from conda_llmenv.locks.addresses import channel_of, clean, noarch_kind
+from conda_llmenv.locks.addresses import channel_of, clean, has_blank, noarch_kind
 from conda_llmenv.locks.entries import DIGITS, NOARCH, Entries, left_out
 from conda_llmenv.locks.header import read_head
 from conda_llmenv.locks.pip_entries import Entry, git_entry
@@ -56,13 +55,14 @@ def read(text: str, display: str) -> Lock:
     environment, said = environments[name], root.fields("environments").fields(name)
     channels = tuple(_channels(environment))
     entries.only_from(channels)
+    options = options_of(tuple(_indexes(said, entries)), tuple(_pages(said, entries)))
     subdirs = _read_packages(environment, root, packages, entries)
     head = read_head(text)
     return Lock(
         entries.platforms(sorted(subdirs)),
         channels=channels,
         specs=head.specs,
-        pip_options=options_of(_texts(said, "indexes"), _pages(said)),
+        pip_options=options,
         facts=left_out(head.facts, (f"environment {other}" for other in sorted(environments) if other != name)),
         input_hash=head.input_hash,
         lines=entries.lines,
@@ -206,14 +206,25 @@ def _read_pypi(package: Any, platform: str, told: _Told, entries: Entries) -> No
         entries.pip(platform, entry.package(), told.line)
 
 
-def _texts(fields: Fields, key: str) -> list[str]:
-    return [clean(node.value) for node in fields.items(key) if isinstance(node, Scalar)]
+def _indexes(environment: Fields, entries: Entries) -> Iterator[str]:
+    for node in environment.items("indexes"):
+        yield from _index(node, entries)
 
 
-def _pages(environment: Fields) -> Iterator[str]:
+def _pages(environment: Fields, entries: Entries) -> Iterator[str]:
+    """Yield the pages of links; those of a folder (``path``) lie on the machine that wrote the file."""
     for node in environment.items("find-links"):
-        if isinstance(node, MappingNode) and "url" in node.items and isinstance(node.items["url"][1], Scalar):
-            yield clean(node.items["url"][1].value)
+        page = Fields(entries, node, "an entry of `find-links`").node("url")
+        if page is not None:
+            yield from _index(page, entries)
+
+
+def _index(node: Node, entries: Entries) -> Iterator[str]:
+    url = clean(node.value) if isinstance(node, Scalar) else ""
+    if not url or has_blank(url):
+        entries.problem(node.line, "an index is no address")
+    else:
+        yield url
 
 
 def _file_name(location: str) -> str:
