@@ -98,6 +98,18 @@ def test_credentials_reach_the_channel_and_come_back_in_the_records(
     assert (prefix / "conda-meta").is_dir()
 
 
+def test_a_token_that_an_earlier_conda_noted_is_not_copied(call: Call, forge: list[str], tmp_path: Path) -> None:
+    """conda keeps the address a package was fetched from in its cache, and copies it into each environment."""
+    target: dict[str, Any] = {"records": call("solve", specs=["gate-c"], channels=[forge], subdirs=SUBDIRS)["records"]}
+    target["package_cache"] = str(tmp_path / "pkgs")
+    call("install", prefix=str(tmp_path / "one"), **target)
+    noted = tmp_path / "pkgs/gate-c-2.0-0/info/repodata_record.json"
+    entry = json.loads(noted.read_text())
+    noted.write_text(json.dumps({**entry, "url": "https://joe:geheim@host/t/to-123-456/c/noarch/gate-c-2.0-0.conda"}))
+    assert "failure" not in call("install", prefix=str(tmp_path / "two"), **target)
+    assert "geheim" not in (tmp_path / "two/conda-meta/gate-c-2.0-0.json").read_text()
+
+
 def test_virtual_packages_are_the_requests_and_no_others(call: Call, forge: list[str]) -> None:
     """Neither this machine nor conda's variables add one or change one."""
     overrides = {"CONDA_OVERRIDE_CUDA": "12.9", "CONDA_OVERRIDE_GLIBC": "2.5"}

@@ -7,6 +7,7 @@ import time
 from conda_llmenv.engines.conda import linking, solving
 from conda_llmenv.engines.conda.install_errors import install_errors
 from conda_llmenv.engines.conda.solve_errors import solve_errors
+from conda_llmenv.engines.elsewhere import notice_elsewhere
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -27,6 +28,7 @@ class CondaEngine:
         with solve_errors(request):
             records = solving.solve(request, reporter)
         reporter.finish("solve", f"{len(records)} packages")
+        notice_elsewhere(records, reporter)
         return Solution(records, self.name, round(time.monotonic() - started, 3))
 
     def install(self, request: InstallRequest, reporter: Reporter) -> None:

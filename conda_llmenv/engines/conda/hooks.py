@@ -29,6 +29,7 @@ class _Login(ChannelNameMixin, CondaHttpAuth):  # type: ignore[misc]  # conda ha
         for clean, base in self.secret_bases:
             if request.url.startswith(f"{clean}/"):
                 request.url = base + request.url[len(clean) :]
+                break
         return super().__call__(request)
 
 
@@ -40,7 +41,8 @@ class _Silent:
     """
 
     def __init__(self, credentials: Credentials) -> None:
-        self._login = type("Login", (_Login,), {"secret_bases": credentials.secret_bases})
+        nested_first = sorted(credentials.secret_bases, key=lambda pair: len(pair[0]), reverse=True)
+        self._login = type("Login", (_Login,), {"secret_bases": tuple(nested_first)})
 
     def conda_reporter_backends(self) -> Iterator[Any]:
         """Offer the display."""

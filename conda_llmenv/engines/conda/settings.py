@@ -57,8 +57,9 @@ def scoped(
         with _own_caches(), hooks.registered(credentials, virtual):
             yield
     finally:
-        values.clear()
-        values.update(before)
+        values.update(before)  # at no time without them: an abandoned download may still look
+        for added in values.keys() - before.keys():
+            del values[added]
 
 
 @functools.cache
