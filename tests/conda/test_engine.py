@@ -99,7 +99,7 @@ def test_credentials_reach_the_channel_and_come_back_in_the_records(
 
 
 def test_a_token_that_an_earlier_conda_noted_is_not_copied(call: Call, forge: list[str], tmp_path: Path) -> None:
-    """conda keeps the address a package was fetched from in its cache, and copies it into each environment."""
+    """Conda keeps the address a package was fetched from in its cache, and copies it into each environment."""
     target: dict[str, Any] = {"records": call("solve", specs=["gate-c"], channels=[forge], subdirs=SUBDIRS)["records"]}
     target["package_cache"] = str(tmp_path / "pkgs")
     call("install", prefix=str(tmp_path / "one"), **target)
