@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
@@ -20,6 +21,7 @@ from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.pip_hashes import checked_hash
 from conda_llmenv.locks.pip_index import PUBLIC_INDEX, index_of
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
+from conda_llmenv.locks.pip_selection import settled
 from conda_llmenv.locks.pip_tables import File, Table, check_file, package_of, read_table, table_of
 from conda_llmenv.locks.pip_targets import target_of
 from conda_llmenv.locks.pip_toml import TomlText, read_toml, written
@@ -31,9 +33,6 @@ TOOL = "llmenv"
 
 MAX_PROBLEMS = 200
 """After so many mistakes a file is given up: it is something else."""
-
-_MANY = ("extras", "dependency_groups")
-"""Words of markers that only a lock of several selections has."""
 
 
 def write(lock: Lock) -> str:
@@ -185,12 +184,15 @@ class _Reading(Struct):
         seen: dict[str, int] = {}
         for entry, line in zip(entries, self.toml.starts("packages", len(entries)), strict=True):
             try:
-                table, package = self._package(entry, line)
+                picked = self._package(entry, line)
             except Unreadable as error:
                 name = entry.get("name") if isinstance(entry, dict) else None
                 said = f"{name[:80]}: " if isinstance(name, str) and name.isprintable() else ""
                 self.add(error.line or line, f"{said}{error.text}", error.hint)
                 continue
+            if picked is None:
+                continue
+            table, package = picked
             if package.name in seen:
                 self.add(line, f"{package.name} is locked twice, first in line {seen[package.name]}", _ONE_SELECTION)
                 continue
@@ -198,14 +200,25 @@ class _Reading(Struct):
             found.append((table, package, line))
         return found
 
-    def _package(self, entry: Any, line: int) -> tuple[Table, PipPackage]:
+    def _package(self, entry: Any, line: int) -> tuple[Table, PipPackage] | None:
+        """Return a table with its package; None where an installer does not pick it."""
         table = read_table(entry)
         _check(table)
+        if table.marker:
+            marker = settled(table.marker, self.groups())
+            if marker is None:
+                return None
+            table = replace(table, marker=marker)
         for file in table.files:
             self._check_file(table, file, line)
         package = package_of(table)
         target_of(package)
         return table, package
+
+    def groups(self) -> tuple[str, ...]:
+        """Return the dependency groups that are installed by default."""
+        found = self.toml.data.get("default-groups", [])
+        return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
 
     def _check_file(self, table: Table, file: File, line: int) -> None:
         try:
@@ -252,8 +265,6 @@ def _check(table: Table) -> None:
         raise Unreadable("nothing says where to take it from")
     if len(table.sources) > 1:
         raise Unreadable("it has more than one source")
-    if table.marker and any(word in table.marker for word in _MANY):
-        raise Unreadable("its marker picks by extras or dependency groups", hint=_ONE_SELECTION)
     if (table.wheels or table.sdist or table.version is not None) and not _is_version(table.version):
         raise Unreadable(f"{table.version!r} is no version")
     folder = table.directory.path if table.directory else table.vcs.path if table.vcs else None

@@ -195,11 +195,35 @@ hashes = {{ sha256 = "{"1" * 64}" }}
     (platform,) = found.platforms
     assert platform.subdir == "noarch"
     assert [(one.name, one.requirement, one.built) for one in platform.pip] == [
-        ("colorama", "colorama==0.4.6 ; sys_platform == 'win32'", True),
+        ("colorama", 'colorama==0.4.6 ; sys_platform == "win32"', True),
         ("torch", "torch==2.1.0+cu121", False),
     ]
     assert found.pip_options == ("--extra-index-url https://download.pytorch.org/whl/cu121",)
     assert found.lines == {"torch": 6, "colorama": 16}
+
+
+@pytest.mark.parametrize(
+    ("marker", "left"),
+    [
+        ("'dev' in dependency_groups", None),
+        ("'Default' in dependency_groups", "x==1"),
+        ("'dev' not in dependency_groups", "x==1"),
+        ("('dev' in dependency_groups or 'default' in dependency_groups)", "x==1"),
+        ("'gpu' in extras and 'default' in dependency_groups", None),
+        ("sys_platform == 'win32'", 'x==1 ; sys_platform == "win32"'),
+        ("'default' in dependency_groups and sys_platform == 'win32'", 'x==1 ; sys_platform == "win32"'),
+        ("os_name == 'nt' and 'dev' in dependency_groups and sys_platform == 'win32'", None),
+        (
+            "'default' in dependency_groups and (sys_platform == 'win32' or os_name == 'nt')",
+            'x==1 ; python_version >= "0" and (sys_platform == "win32" or os_name == "nt")',
+        ),
+    ],
+)
+def test_extras_and_groups_are_settled_as_by_an_installer(marker: str, left: str | None) -> None:
+    """Pdm and others lock several selections into one file: without options, its default groups are meant."""
+    text = f'{TOP}default-groups = ["default"]\n{ENTRY}marker = "{marker}"\nwheels = [{GOOD}]\n'
+    found = [one.requirement for one in read(text, "p.toml").platforms[0].pip]
+    assert found == ([] if left is None else [left])
 
 
 TOP = 'lock-version = "1.0"\ncreated-by = "x"\n'
@@ -244,7 +268,11 @@ GOOD = f"{{ {FILE}, hashes = {{ sha256 = '{'0' * 64}' }} }}"
             3,
             "control",
         ),
-        (f"{TOP}[[packages]]\nname = 'x'\nmarker = \"'a' in extras\"\ndirectory = {{ path = '/x' }}", 3, "extras"),
+        (
+            f"{TOP}[[packages]]\nname = 'x'\nmarker = 'a in b'\ndirectory = {{ path = '/x' }}",
+            3,
+            "'a in b' is no marker",
+        ),
         (f"{TOP}packages = []\n[tool.llmenv]\nplatform = 'sun-4'", 4, "no platform that is known"),
         (f"{TOP}packages = []\n[tool.llmenv]\nplatform = 'linux-64'\npip-options = ['-r x']", 6, "no option line"),
         (f"{TOP}packages = []\n[tool.llmenv]\nplatform = 'linux-64'\npip-options = ['--pre\\nx']", 6, "no option line"),
@@ -346,10 +374,16 @@ def test_pip_installs_from_it(environ: dict[str, str], make_prefix: MakePrefix, 
     assert installed(prefix) == {"one": "1.0", "pure": "3.0", "torch": "2.1.0+cu121"}
 
 
-def test_another_platform_or_python_is_told(environ: dict[str, str], make_prefix: MakePrefix, tmp_path: Path) -> None:
-    """The lock says what it is for: uv refuses it elsewhere."""
+def test_another_python_is_told(environ: dict[str, str], make_prefix: MakePrefix, tmp_path: Path) -> None:
+    """The lock says which Python its wheels are for: uv refuses it with another."""
     made = local_lock(tmp_path / "w")
-    (tmp_path / "pylock.toml").write_text(
-        write(structs.replace(made, platforms=(structs.replace(made.platforms[0], subdir="osx-arm64"),)))
-    )
-    assert "not supported by the lockfile" in uv("install", make_prefix(), environ, tmp_path).stderr
+    platform = made.platforms[0]
+    other = structs.replace(platform, records=(structs.replace(platform.records[0], version="3.9.1"),))
+    (tmp_path / "pylock.toml").write_text(write(structs.replace(made, platforms=(other,))))
+    assert "Python requirement: `==3.9.*`" in uv("install", make_prefix(), environ, tmp_path).stderr
+
+
+def test_the_platform_is_told() -> None:
+    """Pip 26 and later uv refuse a lock whose marker is not theirs."""
+    assert loads(write(lock(subdir="osx-arm64")))["environments"] == [MARKERS["osx-arm64"]]
+    assert "environments" not in loads(write(lock(subdir="linux-riscv64")))
