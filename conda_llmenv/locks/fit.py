@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.locks.fields import same_channel, specs_by_package
+from conda_llmenv.locks.options import portable
 from conda_llmenv.model import EnvSpec, Lock, Origin, PipOption
 from conda_llmenv.redact import has_secret, mask, strip
 
@@ -59,7 +60,7 @@ def _channel_changes(spec: EnvSpec, lock: Lock) -> Iterator[str]:
 def _option_changes(options: Sequence[PipOption], then: Iterable[str]) -> Iterator[str]:
     """Tell of option lines; paths are left out, as they are others on each machine."""
     now = {strip(option.text): option for option in options if not option.written}
-    before = [text for text in map(strip, then) if text.split()[0] not in {"--constraint", "--find-links"}]
+    before = portable(then)
     for text, option in now.items():
         if text not in before and text not in _USUAL:
             yield f"{text} is asked for now{_places([option.origin])}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conda_llmenv.locks.differences import Change, Difference, Kind, Part
 from conda_llmenv.locks.fields import same_channel, specs_by_package
+from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.sides import Side
 from conda_llmenv.model import Channel
 from conda_llmenv.redact import MASK, mask, strip
@@ -24,7 +25,7 @@ def setting_differences(before: Side, after: Side, said: frozenset[Part]) -> Ite
         yield _setting(Part.CHANNELS, "channels", _order(old.channels), _order(new.channels))
     if Part.NODEFAULTS in said and old.nodefaults != new.nodefaults:
         yield _setting(Part.NODEFAULTS, "nodefaults", *("yes" if one.nodefaults else "" for one in (old, new)))
-    indexes = [" ".join(map(strip, lock.pip_options)) for lock in (old, new)]
+    indexes = [" ".join(portable(lock.pip_options)) for lock in (old, new)]
     if Part.INDEXES in said and indexes[0] != indexes[1]:
         yield _setting(Part.INDEXES, "indexes", *indexes)
     if Part.VARIABLES in said:

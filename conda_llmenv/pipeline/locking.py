@@ -13,6 +13,7 @@ from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.locks.as_layer import IMPORTS
 from conda_llmenv.locks.fit import changes
+from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.pip_fit import pip_misfits
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, PipPlan, Record
 from conda_llmenv.pipeline.create import ALWAYS_SET, wanted_imports, with_pip
@@ -134,7 +135,7 @@ def _lock(plans: Sequence[Plan]) -> Lock:
         channels=tuple(Channel(strip(one.name), strip(one.url)) for one in first.draft.channels),
         nodefaults=spec.nodefaults is not None,
         specs=tuple(strip(text) for merged in spec.specs for text in merged.texts),
-        pip_options=tuple(strip(option.text) for option in spec.pip.options),
+        pip_options=portable(option.text for option in spec.pip.options),
         variables={**ALWAYS_SET, **{one.name: one.value for one in spec.variables if one.value is not None}},
         facts=_facts(first),
         input_hash=input_hash(spec),

@@ -12,6 +12,7 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.locks.options import portable
 from conda_llmenv.model import AskedEnvironment, Channel, EnvState, Lock, LockedPlatform, PipPackage, Record
 from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.state import read_spec, read_state
@@ -67,7 +68,7 @@ def read_lock(prefix: Path, channels: Sequence[Channel] = (), *, subdir: str = "
         channels=tuple(_channels(spec) if spec else channels or _channels_of(records)),
         nodefaults=bool(asked.get("nodefaults")),
         specs=tuple(text for one in asked.get("dependencies", ()) for text in one["specs"]),
-        pip_options=tuple(strip(option["text"]) for option in asked.get("pip", {}).get("options", ())),
+        pip_options=portable(option["text"] for option in asked.get("pip", {}).get("options", ())),
         variables=read_variables(prefix),
         facts=_facts(records, state),
         input_hash=str(spec.get("input_hash", "")) if spec else "",
@@ -88,7 +89,10 @@ def read_asked(prefix: Path) -> AskedEnvironment | None:
         dependencies=tuple(text for one in asked["dependencies"] for text in one["specs"]),
         channels=tuple(channel.name for channel in _channels(spec)),
         nodefaults=bool(asked["nodefaults"]),
-        pip=tuple(strip(one["text"]) for one in (*pip["options"], *pip["requirements"])),
+        pip=(
+            *portable(option["text"] for option in pip["options"]),
+            *(strip(one["text"]) for one in pip["requirements"]),
+        ),
         variables={one["name"]: one["value"] for one in asked["variables"] if one["value"] is not None},
     )
 

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.locks.options import portable
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
 from conda_llmenv.prefix.state import SPEC_FILE, read_spec
 from conda_llmenv.prefix.variables import ALWAYS
-from conda_llmenv.redact import strip
 
 
 class _Record(Struct):
@@ -84,7 +84,7 @@ def read_recorded(prefix: Path, *, subdir: str) -> Lock | None:
         channels=tuple(Channel(channel.name, "") for channel in asked.channels),
         nodefaults=asked.nodefaults,
         specs=tuple(text for dependency in asked.dependencies for text in dependency.specs),
-        pip_options=tuple(strip(option.text) for option in asked.pip.options),
+        pip_options=portable(option.text for option in asked.pip.options),
         variables=_variables(asked.variables),
         input_hash=spec.input_hash,
     )
