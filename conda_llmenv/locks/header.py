@@ -7,6 +7,7 @@ removing its line says that the edit is meant.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -104,6 +105,11 @@ def _value(text: str | None, kind: type[_Kind]) -> _Kind:
     except ValueError:
         value = None
     return value if isinstance(value, kind) else kind()
+
+
+def head_length(text: str) -> int:
+    """Return how many characters the comment lines at the start of a file have."""
+    return len("".join(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True))))
 
 
 def is_edited(text: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.header import FIRST_LINE, carried, carry
+from conda_llmenv.locks.header import FIRST_LINE, carried, carry, head_length
 from conda_llmenv.model import Lock
 
 
@@ -86,7 +86,7 @@ FORMATS = {
         Format(
             "conda-lock",
             "conda_llmenv.locks.conda_lock",
-            ("conda-lock.yml", "*.conda-lock.yml"),
+            ("conda-lock.yml", "*conda-lock.yml", "*conda-lock.yaml"),
             "exact, several platforms, conda and pip; read by conda-lock, mamba and micromamba",
             platforms=True,
         ),
@@ -146,12 +146,16 @@ def detect(file_name: str, text: str) -> Format:
     for entry in FORMATS.values():
         if entry.reads and any(fnmatch(name, pattern) for pattern in entry.file_names):
             return entry
+    start = text[: _LOOKED_AT + head_length(text)]
     for mark, known in _MARKS:
-        if mark in text[:4096]:
+        if mark in start:
             return FORMATS[known]
     readable = ", ".join(entry.file_names[0] for entry in FORMATS.values() if entry.reads)
     raise InputError(f"{file_name} is no lockfile that is known here", hint=f"known are {readable}")
 
+
+_LOOKED_AT = 4096
+"""Characters below the head in which a format shows itself."""
 
 _MARKS = (
     ("@EXPLICIT", "explicit"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,17 @@ from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.hardware import check_after
 from conda_llmenv.locks.as_layer import as_layer
-from conda_llmenv.model import EnvSpec, Lock, LockedPlatform, Origin, PipPackage, PipPlan, Solution
+from conda_llmenv.model import (
+    Channel,
+    EnvSpec,
+    Lock,
+    LockedPlatform,
+    Origin,
+    PipPackage,
+    PipPlan,
+    Record,
+    Solution,
+)
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, judged, make_solution, refuse_failed
 from conda_llmenv.pipeline.tools import Tools
 
@@ -63,7 +73,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         pinned = replace(drafted, solve=replace(drafted.solve, specs=pins))
         return replace(make_solution(pinned, tools), input_hash=request.lock.input_hash)
     _refuse_incomplete(request, platform, drafted)
-    solution = Solution(platform.records, "lock", 0.0)
+    solution = Solution(tuple(_reachable(platform.records, request.lock.channels, tools)), "lock", 0.0)
     verdicts = (
         *drafted.verdicts,
         *check_after(spec, solution, drafted.facts, drafted.virtual, tables=tools.tables()),
@@ -77,6 +87,27 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         engine_reason=EXACT,
         input_hash=request.lock.input_hash,
     )
+
+
+def _reachable(records: Iterable[Record], channels: Iterable[Channel], tools: Tools) -> Iterator[Record]:
+    """Yield the records with the addresses of this site: its mirror of a channel, and its credentials for it.
+
+    A lock is made where channels may lie elsewhere, and holds no credentials; its hashes make the content the same.
+    """
+    here = {channel.url: _address(channel, tools) for channel in channels}
+    for record in records:
+        base = here.get(record.channel)
+        if base is None or not record.url.startswith(f"{record.channel}/"):
+            yield record
+        else:
+            yield replace(record, url=base + record.url[len(record.channel) :], channel=base)
+
+
+def _address(channel: Channel, tools: Tools) -> str:
+    """Return where a channel of a lock lies for this person."""
+    nodefaults = True
+    found = tools.resolve_channels((channel.name,), nodefaults)
+    return found[0].url if len(found) == 1 else channel.url
 
 
 def pip_plan(platform: LockedPlatform) -> PipPlan | None:

@@ -190,6 +190,16 @@ def test_a_lock_for_another_platform_is_refused(project: Program, prefix: Path) 
     assert not prefix.exists()
 
 
+def test_a_lock_made_elsewhere_uses_the_mirror_of_this_site(project: Program, prefix: Path) -> None:
+    """A lock with public addresses is fetched from where the configuration has the channel; the hashes decide."""
+    ok(project("lock", "--format", "pixi"))
+    path = project.cwd / "pixi.lock"
+    public = path.read_text().replace(project.environ["CONDA_CHANNEL_ALIAS"], "https://conda.anaconda.org")
+    path.write_text("\n".join(line for line in public.splitlines() if "digest:" not in line))
+    ok(project("create", "--lock", "pixi.lock", "-p", prefix))
+    assert "six" in {name for name, *_ in facts(prefix)["conda"]}
+
+
 def test_hashes_can_be_required(project: Program, prefix: Path) -> None:
     """The lock for people has none; with --require-hashes it is refused, an exact one is not."""
     ok(project("lock"))

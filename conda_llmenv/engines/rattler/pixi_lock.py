@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import rattler
 from msgspec import Struct
@@ -33,6 +33,9 @@ from conda_llmenv.redact import mask
 
 OLD = ("1", "2", "3")
 """Versions with one list of packages for everything."""
+
+FILES = (".whl", ".tar.gz", ".zip")
+"""How files of distributions end; a folder would be built from what lies in it today."""
 
 _LOCATIONS = ("conda", "pypi", "conda_source", "url", "path")
 _PATH = re.compile(r"[^\s'\"`,]+/[^\s'\"`,]+")
@@ -194,6 +197,8 @@ def _read_conda(package: Any, platform: str, told: _Told, entries: Entries) -> N
 def _read_pypi(package: Any, platform: str, told: _Told, entries: Entries) -> None:
     name, location = package.name, package.location
     url = clean(location.removeprefix(DIRECT))
+    if url.startswith("/") and url.endswith(FILES):  # the library takes the scheme from a file on this machine
+        url = f"file://{quote(url)}"
     if url.startswith(("https://", "http://", "file://")):
         direct = location.startswith(DIRECT)
         entry: Entry | None = Entry(name, package.version, url, **told.hashes, direct=direct)
