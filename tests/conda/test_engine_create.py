@@ -217,6 +217,26 @@ def test_an_interrupted_create_leaves_nothing(started: Any, prefix: Path, number
     assert environments(prefix.parent) == []
 
 
+@pytest.mark.parametrize("what", ["*repodata.json", "big-blob*"])
+def test_an_interruption_does_not_wait_for_a_silent_server(
+    create: Callable[..., Any], conda: Conda, http_channel: ChannelServer, prefix: Path, what: str
+) -> None:
+    """Conda would, for its read timeout: a minute, several times over."""
+    http_channel.faults = [Fault(what, stall=40)]
+    arguments = ("llmenv", "create", "--engine", "conda", "-y", "-p", prefix, "big-blob")
+    process = conda.start(*arguments, CONDA_CHANNEL_ALIAS=http_channel.host, CONDA_REMOTE_MAX_RETRIES="1")
+    deadline = time.monotonic() + 60
+    while not http_channel.asked_for("repodata*" if "repodata" in what else what) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(1)
+    begun = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - begun < 20
+    assert process.returncode == 128 + signal.SIGINT
+    assert environments(prefix.parent) == []
+
+
 def test_a_killed_create_is_settled_by_the_next(
     started: Any, create: Callable[..., Any], http_channel: ChannelServer, prefix: Path
 ) -> None:

@@ -14,6 +14,7 @@ from conda.models.prefix_graph import PrefixGraph
 from conda_llmenv.engines import metadata
 from conda_llmenv.engines.conda import convert, packages
 from conda_llmenv.engines.conda.compat import extraction_in_threads
+from conda_llmenv.engines.conda.interruption import connections_ended_by_signals
 from conda_llmenv.engines.conda.settings import package_caches, scoped
 from conda_llmenv.engines.conda.silence import silenced
 from conda_llmenv.engines.credentials import Credentials, base_of
@@ -74,9 +75,9 @@ def _fetch(transaction: Any, wanted: list[packages.Wanted], request: InstallRequ
     """Bring every package into the caches, alone among all that use the first of them."""
     cache = PackageCache(request.package_cache)
     waiting = f"waiting for another process that uses the package cache {cache.folder}"
-    with cache.locked(lambda: reporter.line("link", waiting)):
+    with cache.locked(lambda: reporter.line("link", waiting)), connections_ended_by_signals() as interrupted:
         packages.prepare(cache, wanted)
-        fetch = packages.Fetch(wanted, reporter, lambda: _given_up(request))
+        fetch = packages.Fetch(wanted, reporter, lambda: interrupted() or _given_up(request))
         missing = fetch.missing()
         _check_reachable(missing, request)
         cache.check_room(missing)

@@ -166,7 +166,7 @@ class Fetch(ProgressiveFetchExtract):  # type: ignore[misc]  # conda has no type
         fetch, extract = super().make_actions_for_record(package)
         if extract:
             extract.record_or_spec = package  # what conda found in a cache may lack the sha256, and would be noted
-        return (_Verified(fetch, self._records[package]) if fetch else None), extract
+        return (_Verified(fetch, self._records[package], self._given_up) if fetch else None), extract
 
     def advance(self, package: Any, fraction: float) -> None:
         """Note how much of a package has arrived.
@@ -192,9 +192,10 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
     Args:
         action: conda's own.
         record: what is fetched.
+        given_up: asked before another attempt.
     """
 
-    def __init__(self, action: Any, record: Record) -> None:
+    def __init__(self, action: Any, record: Record, given_up: Callable[[], bool]) -> None:
         super().__init__(
             action.url,
             action.target_pkgs_dir,
@@ -204,6 +205,7 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
             md5=record.md5,
         )
         self._record = record
+        self._given_up = given_up
 
     def _execute_channel(self, target_package_cache: Any, progress_update_callback: Any = None) -> None:
         self._go_on(max(1, context.remote_max_retries), target_package_cache, progress_update_callback)
@@ -213,7 +215,7 @@ class _Verified(CacheUrlAction):  # type: ignore[misc]  # as above
         try:
             super()._execute_channel(*arguments)
         except ChunkedEncodingError as error:
-            if not attempts:
+            if not attempts or self._given_up():
                 raise self._cut_short(error) from None
             self._go_on(attempts - 1, *arguments)
 

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
 from conda_llmenv.engines.conda.compat import outlive_solver, solver_backend
+from conda_llmenv.engines.conda.interruption import connections_ended_by_signals
 from conda_llmenv.engines.conda.settings import initialise, scoped
 from conda_llmenv.engines.conda.silence import silenced
 from conda_llmenv.engines.conda.solve_errors import solve_errors
@@ -47,6 +48,7 @@ def solve(request: SolveRequest, reporter: Reporter) -> tuple[Record, ...]:
     with (
         tempfile.TemporaryDirectory(prefix="llmenv-conda-") as name,
         silenced(lambda text: reporter.line("solve", text)),
+        connections_ended_by_signals(),
     ):
         folder = Path(name)
         question = _question(request)
