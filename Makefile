@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+FOREIGN := .venv-foreign
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
@@ -32,8 +33,15 @@ lint: $(VENV)/ready
 types: $(VENV)/ready
 	$(BIN)/mypy
 
-suite: $(VENV)/ready
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+# Tools of others read and write the formats we do; they have dependencies of their own.
+$(FOREIGN)/ready: Makefile
+	$(PYTHON) -m venv --clear $(FOREIGN)
+	$(FOREIGN)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=26.2.2"
+	$(FOREIGN)/bin/python -m pip install --quiet --disable-pip-version-check "conda-lock>=4,<5"
+	touch $@
+
+suite: $(VENV)/ready $(FOREIGN)/ready
+	CONDA_LOCK=$(CURDIR)/$(FOREIGN)/bin/conda-lock $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 suite-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "engine"
@@ -57,4 +65,4 @@ format: $(VENV)/ready
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .demo build dist
+	rm -rf $(VENV) $(OLDEST) $(FOREIGN) .demo build dist

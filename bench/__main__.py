@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from bench.integrity import full_check, one_large_file
 from bench.measure import ratio
 from bench.scenarios import (
     SMALL,
@@ -20,6 +21,7 @@ from bench.scenarios import (
     cold_creation,
     composing,
     dry_run,
+    exporting,
     warm_creation,
 )
 
@@ -40,6 +42,9 @@ def main() -> None:
             cold_creation(bench, max(3, runs // 2), TYPICAL),
             dry_run(bench, runs),
             composing(bench, runs),
+            exporting(bench, runs),
+            full_check(bench, max(3, runs // 2)),
+            one_large_file(bench, 3),
         ]))  # fmt: skip
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latest.md").write_text(report, encoding="utf-8")

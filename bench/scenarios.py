@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -181,3 +182,48 @@ def composing(bench: Workbench, runs: int, files: int = 300, specs: int = 60) ->
         Command("llmenv --help", [*LLMENV, "--help"], environ, bench.folder),
     ]
     return Comparison(f"compose {files} fragments of {specs} specs", side_by_side(commands, runs), None)
+
+
+def exporting(bench: Workbench, runs: int) -> Comparison:
+    """Write the lock of an environment of 250 packages; beside conda's own export where conda is there."""
+    prefix = bench.folder / "exported"
+    _write_records(prefix, 250)
+    environ = bench.environ("export", "file:///nowhere")
+    commands = [Command("llmenv export", [*LLMENV, "export", "-p", str(prefix)], environ)]
+    conda = os.environ.get("CONDA_PYTHON")
+    if conda:
+        argv = [conda, "-m", "conda", "env", "export", "-p", str(prefix)]
+        commands.append(Command("conda env export", argv, environ))
+    return Comparison("Exporting 250 packages", side_by_side(commands, runs), None, EXPORT_REMARK)
+
+
+EXPORT_REMARK = "Aim: under 0.15 s, and at most a tenth of conda's time where CONDA_PYTHON names one."
+
+
+def _write_records(prefix: Path, count: int) -> None:
+    """Write package records with 64 files each, as an installation leaves them."""
+    (prefix / "conda-meta").mkdir(parents=True, exist_ok=True)
+    (prefix / "conda-meta" / "history").touch()
+    for number in range(count):
+        name = f"package-{number:03}"
+        paths = [
+            {"_path": f"lib/{name}/{index}.py", "path_type": "hardlink", "sha256": "0" * 64, "size_in_bytes": 100}
+            for index in range(64)
+        ]
+        record = {
+            "name": name,
+            "version": "1.2.3",
+            "build": "py311h0_0",
+            "build_number": 0,
+            "subdir": "linux-64",
+            "fn": f"{name}-1.2.3-py311h0_0.conda",
+            "url": f"https://conda.anaconda.org/conda-forge/linux-64/{name}-1.2.3-py311h0_0.conda",
+            "channel": "https://conda.anaconda.org/conda-forge/linux-64",
+            "sha256": "0" * 64,
+            "md5": "0" * 32,
+            "depends": ["python >=3.11,<3.12.0a0"],
+            "constrains": [],
+            "files": [path["_path"] for path in paths],
+            "paths_data": {"paths_version": 1, "paths": paths},
+        }
+        (prefix / "conda-meta" / f"{name}-1.2.3-py311h0_0.json").write_text(json.dumps(record, indent=2))

@@ -87,7 +87,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     """
     clock = _Clock()
     wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
-    variables = {**ALWAYS_SET, **{variable.name: variable.value for variable in plan.spec.variables}}
+    variables = _variables(plan)
     with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
         transaction.set_variables(variables)
         plan = _install_conda(request, plan, wanted, transaction, tools)
@@ -113,6 +113,12 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
             command=mask(request.command),
         )
     return Created(request.prefix, plan, result, imports, clock.seconds, notices)
+
+
+def _variables(plan: Plan) -> dict[str, str | None]:
+    """Return what activation sets; a lock says all of it, so that what is made from it is what it was made of."""
+    always: dict[str, str | None] = dict.fromkeys(ALWAYS_SET) if plan.locked else {**ALWAYS_SET}
+    return {**always, **{variable.name: variable.value for variable in plan.spec.variables}}
 
 
 def asked_specs(plan: Plan) -> tuple[str, ...]:

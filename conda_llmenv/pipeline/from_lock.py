@@ -71,7 +71,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
     if not request.exact:
         pins = tuple(f"{record.name}={record.version}" for record in platform.records)
         pinned = replace(drafted, solve=replace(drafted.solve, specs=pins))
-        return replace(make_solution(pinned, tools), input_hash=request.lock.input_hash)
+        return replace(make_solution(pinned, tools), input_hash=request.lock.input_hash, locked=True)
     _refuse_incomplete(request, platform, drafted)
     solution = Solution(tuple(_reachable(platform.records, request.lock.channels, tools)), "lock", 0.0)
     verdicts = (
@@ -86,6 +86,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         pip=pip_plan(platform),
         engine_reason=EXACT,
         input_hash=request.lock.input_hash,
+        locked=True,
     )
 
 

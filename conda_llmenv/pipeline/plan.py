@@ -90,6 +90,7 @@ class Plan(Struct, frozen=True):
         pip: None until the pip section is resolved, or when there is none.
         engine_reason: why this engine solved it.
         input_hash: what the layers came to when a lock was made that this follows; empty for a plan of layers.
+        locked: it follows a lock, which says everything; nothing is added to it.
     """
 
     draft: Draft
@@ -98,6 +99,7 @@ class Plan(Struct, frozen=True):
     pip: PipPlan | None = None
     engine_reason: str = ""
     input_hash: str = ""
+    locked: bool = False
 
     @property
     def spec(self) -> EnvSpec:

@@ -66,10 +66,16 @@ def test_an_exact_lock_makes_the_same_environment(project: Program, tmp_path: Pa
     assert str(tmp_path / "first") not in text
     ended = ok(project("create", "--lock", EXACT[name], "-p", tmp_path / "second" / "longer", "--json"))
     assert ended.result()["engine_reason"] == "a lock: nothing was solved"
-    first, second = facts(tmp_path / "first"), facts(tmp_path / "second" / "longer")
-    assert first == second
+    assert facts(tmp_path / "first") == facts(tmp_path / "second" / "longer")
+    assert digest(project, tmp_path / "first") == digest(project, tmp_path / "second" / "longer")
     again = ok(project("export", "-p", tmp_path / "second" / "longer", "--format", name)).stdout
     assert body(again) == body(text)
+
+
+def digest(project: Program, prefix: Path) -> str:
+    """Return what an environment comes to wherever it lives."""
+    found: str = project("info", "-p", prefix, "--digest", "--json").result()["digest"]
+    return found
 
 
 def body(text: str) -> list[str]:
@@ -86,6 +92,7 @@ def test_the_lock_for_people_makes_the_same_versions(project: Program, tmp_path:
     ok(project("create", "--lock", "environment.lock.yml", "-p", tmp_path / "second"))
     assert facts(tmp_path / "first") == facts(tmp_path / "second")
     assert facts(tmp_path / "second")["pip"] == ["tiny_dist-1.1.dist-info"]
+    assert digest(project, tmp_path / "first") == digest(project, tmp_path / "second")
 
 
 def test_an_export_plans_to_the_same_specs(project: Program, tmp_path: Path) -> None:
