@@ -15,7 +15,7 @@ from tests.index.fixtures import MakeRequest, Recorder, section
 from tests.index.server import serve, write_flat
 from tests.pypi.test_uv_resolve import uv
 
-TAGGED = "cp311-abi3-manylinux_2_17_x86_64"
+TAGGED = "py2.py3-none-any"
 
 
 def test_every_file_of_an_index_is_kept(environ: dict[str, str], make_request: MakeRequest, recorder: Recorder) -> None:
