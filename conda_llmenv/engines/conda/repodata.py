@@ -8,6 +8,7 @@ Both become what every solver understands, folders with less in them.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from conda_llmenv.errors import ChannelUnavailable
 from conda_llmenv.model import Channel, Record, SolveRequest
 from conda_llmenv.redact import mask, strip
 
-_TAIL = 64
+_TAIL = 4096
 
 
 class Repodata(msgspec.Struct):
@@ -199,9 +200,14 @@ def _check_whole(url: str, channel: Channel, subdirs: Iterable[str]) -> None:
 
 
 def _tail(path: Path) -> bytes:
+    """Return the end of a file, from the last piece on that is not blank."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
-        return file.read()
+        place = file.seek(0, os.SEEK_END)
+        tail = b""
+        while place and not tail.strip():
+            place = file.seek(max(0, place - _TAIL))
+            tail = file.read(_TAIL)
+    return tail
 
 
 def _is_readable(channel: Channel, subdirs: Iterable[str]) -> bool:
