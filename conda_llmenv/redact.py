@@ -7,9 +7,10 @@ from typing import Any
 
 MASK = "***"
 
+# Source archives of projects in T lie below …/source/t/, where no token stands.
 # The look-behind and the bounds keep these linear in the length of the text.
 _TOKEN_PATH = re.compile(
-    r"(?P<before>(?<![a-z])(?:https?|ftp|s3|oci)://[^/\s\"']*(?:/[^/\s\"']+)*?)/t/[^/\s\"']+", re.IGNORECASE
+    r"(?P<before>(?<![a-z])(?:https?|ftp|s3|oci)://[^/\s\"']*(?:/[^/\s\"']+)*?)(?<!/source)/t/[^/\s\"']+", re.IGNORECASE
 )
 _BARE_TOKEN = re.compile(r"(?<![\w.-])t/[a-z]{2}-[0-9a-f]{8}-[0-9a-f-]{20,}(?=/|\b)", re.IGNORECASE)
 _USERINFO = re.compile(

@@ -24,8 +24,9 @@ RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--run-soak``."""
+    """Add ``--run-soak`` and ``--inside-conda``."""
     parser.addoption("--run-soak", action="store_true", help="also run the long randomised tests")
+    parser.addoption("--inside-conda", action="store_true", help="run whole programs as `conda llmenv` of CONDA_PYTHON")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -96,19 +96,35 @@ def shared_caches(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> P
     return folder
 
 
+@dataclass
+class InsideConda(Program):
+    """The same program as conda's subcommand."""
+
+    @property
+    def argv(self) -> list[str]:
+        """``conda llmenv``, with the Python of a base environment."""
+        return [os.environ["CONDA_PYTHON"], "-m", "conda", "llmenv"]
+
+
 @pytest.fixture
-def llmenv(tmp_path: Path, offline_channel: Path, shared_caches: Path) -> Program:
-    """The program on a machine that reaches only the offline channel, and no package index at all."""
+def llmenv(tmp_path: Path, offline_channel: Path, shared_caches: Path, pytestconfig: pytest.Config) -> Program:
+    """The program on a machine that reaches only the offline channel, and no package index at all.
+
+    With ``--inside-conda`` it is conda's subcommand, and what a test expects of it is the same.
+    """
     (tmp_path / "home").mkdir()
     (tmp_path / "work").mkdir()
-    return Program(
+    inside = pytestconfig.getoption("--inside-conda")
+    program = InsideConda if inside else Program
+    extra = {"CONDA_NUMBER_CHANNEL_NOTICES": "0"} if inside else {"PYTHONWARNINGS": "error::ResourceWarning"}
+    return program(
         tmp_path / "work",
         {
+            **extra,
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path / "home"),
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
-            "PYTHONWARNINGS": "error::ResourceWarning",
             "CONDA_CHANNEL_ALIAS": offline_channel.as_uri(),
             "CONDA_PKGS_DIRS": str(shared_caches / "pkgs"),
             "UV_CACHE_DIR": str(shared_caches / "uv"),

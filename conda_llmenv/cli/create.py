@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import (
@@ -100,7 +101,8 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     from conda_llmenv.cli.created import say_created, say_plan
     from conda_llmenv.pipeline.create import create as create_environment
 
-    wanted, prefix = chosen.plan_request(), _prefix(chosen)
+    wanted = structs.replace(chosen.plan_request(), require_hashes=chosen.require_hashes)
+    prefix = _prefix(chosen)
     replaces = prefix is not None and _may_replace(prefix, chosen)
     plan = _plan(chosen, wanted, tools)
     console.warn_all(plan.notices)

@@ -9,6 +9,9 @@ import click
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.locks.pip_index import local_version_notices
+from conda_llmenv.locks.pip_owners import double_owned
+from conda_llmenv.locks.pip_targets import local_path_notices
 from conda_llmenv.locks.registry import Format
 from conda_llmenv.model import Lock, Notice
 
@@ -40,7 +43,8 @@ def export(
 ) -> None:
     """Write what is in an environment, in any lock format.
 
-    No prefix, no credentials and no path of this machine is written. Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
+    No prefix, no credentials and no build is written; formats that are exact have addresses and hashes.
+    Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
     """
     from conda_llmenv.cli.lock_files import format_for, write_lock_file
     from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config
@@ -113,4 +117,7 @@ def export_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
                 hint="`--format pixi` or `--format conda-lock` has both",
             )
         )
-    return tuple(found)
+    if not entry.pip:
+        return tuple(found)
+    doubles = (double.notice() for double in double_owned(platform.records, platform.pip))
+    return (*found, *doubles, *local_version_notices(lock), *local_path_notices(lock))

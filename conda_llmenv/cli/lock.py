@@ -85,6 +85,7 @@ def lock(**options: Any) -> int:
 
 def _lock(chosen: LockOptions, tools: Tools) -> int:
     from conda_llmenv.cli.created import say_plan
+    from conda_llmenv.cli.export import export_notices
     from conda_llmenv.cli.lock_files import write_lock_file
     from conda_llmenv.cli.locked import lock_json, say_lock
     from conda_llmenv.locks.registry import format_of
@@ -98,6 +99,9 @@ def _lock(chosen: LockOptions, tools: Tools) -> int:
     locked = make_lock(request, tools)
     for plan in locked.plans:
         console.warn_all(plan.notices)
+    for entry in formats:
+        console.warn_all(export_notices(locked.lock, entry))
+    for plan in locked.plans:
         if not chosen.as_json:
             say_plan(plan)
     written = {chosen.folder / entry.file_names[0]: entry.write(locked.lock) for entry in formats}

@@ -16,6 +16,7 @@ from conda_llmenv.compose.reader import NODEFAULTS, read_fragment
 from conda_llmenv.compose.render import scalar
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.locks.header import read_head, with_head
+from conda_llmenv.locks.pip_index import option_lines
 from conda_llmenv.model import (
     AskedEnvironment,
     Channel,
@@ -49,7 +50,7 @@ def write(lock: Lock) -> str:
         channels=[channel.name for channel in lock.channels],
         nodefaults=lock.nodefaults,
         dependencies=[f"{record.name}={record.version}" for record in platform.records],
-        pip=[*lock.pip_options, *map(requirement_line, platform.pip)],
+        pip=[*option_lines(lock, platform), *map(requirement_line, platform.pip)],
         variables=lock.variables,
     )
     return with_head(body, {**lock.facts, PLATFORM: platform.subdir}, lock.specs, lock.input_hash)

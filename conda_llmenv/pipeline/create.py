@@ -73,8 +73,7 @@ def with_pip(plan: Plan, request: PlanRequest, tools: Tools) -> Plan:
     """Resolve the pip section of a plan, if it has one."""
     if not plan.spec.pip:
         return plan
-    wanted = pip_request(plan, tools, offline=request.offline, locked=request.pip_locked)
-    return plan_pip(plan, wanted, tools)
+    return plan_pip(plan, pip_request(plan, tools, request), tools)
 
 
 def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
@@ -86,7 +85,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         CheckFailed: what was to take an environment's place does not import what it promises; the old one stays.
     """
     clock = _Clock()
-    wanted = pip_request(plan, tools, offline=request.plan.offline) if plan.spec.pip else None
+    wanted = pip_request(plan, tools, request.plan) if plan.spec.pip else None
     variables = _variables(plan)
     with tools.begin(request.prefix, replace=request.replace, keep=request.keep) as transaction:
         transaction.set_variables(variables)

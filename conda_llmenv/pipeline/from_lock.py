@@ -12,14 +12,13 @@ from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.hardware import check_after
 from conda_llmenv.locks.as_layer import as_layer
+from conda_llmenv.locks.pip_plan import locked_plan
 from conda_llmenv.model import (
     Channel,
     EnvSpec,
     Lock,
     LockedPlatform,
     Origin,
-    PipPackage,
-    PipPlan,
     Record,
     Solution,
 )
@@ -83,7 +82,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         drafted,
         solution,
         verdicts,
-        pip=pip_plan(platform),
+        pip=locked_plan(platform),
         engine_reason=EXACT,
         input_hash=request.lock.input_hash,
         locked=True,
@@ -109,19 +108,6 @@ def _address(channel: Channel, tools: Tools) -> str:
     nodefaults = True
     found = tools.resolve_channels((channel.name,), nodefaults)
     return found[0].url if len(found) == 1 else channel.url
-
-
-def pip_plan(platform: LockedPlatform) -> PipPlan | None:
-    """Return what the installer is told to install: pinned and hashed first, then what has to be built here."""
-    if not platform.pip:
-        return None
-    late = [package for package in platform.pip if _is_late(package)]
-    first = tuple(package for package in platform.pip if not _is_late(package))
-    return PipPlan("lock", first, tuple(package.requirement for package in late))
-
-
-def _is_late(package: PipPackage) -> bool:
-    return package.version is None and not package.hashes
 
 
 def _spec(request: LockedRequest, platform: LockedPlatform, tools: Tools) -> EnvSpec:

@@ -56,6 +56,7 @@ class PlanRequest(Struct, frozen=True):
         subdir: plan for this platform, of which nothing is known but its name; None for this machine.
         locked: conda packages that stay as they are where they fit.
         pip_locked: distributions that stay as they are where they fit.
+        require_hashes: install no distribution without a hash.
     """
 
     compose: ComposeRequest
@@ -65,6 +66,7 @@ class PlanRequest(Struct, frozen=True):
     subdir: str | None = None
     locked: tuple[Record, ...] = ()
     pip_locked: tuple[PipPackage, ...] = ()
+    require_hashes: bool = False
 
 
 class Draft(Struct, frozen=True):
@@ -207,7 +209,7 @@ def make_solution(result: Draft, tools: Tools) -> Plan:
     return Plan(result, solution, verdicts, engine_reason=tools.engine_reason())
 
 
-def pip_request(plan: Plan, tools: Tools, *, offline: bool = False, locked: tuple[PipPackage, ...] = ()) -> PipRequest:
+def pip_request(plan: Plan, tools: Tools, request: PlanRequest) -> PipRequest:
     """Return what the pip installer is asked, given what conda provides.
 
     Raises:
@@ -230,8 +232,9 @@ def pip_request(plan: Plan, tools: Tools, *, offline: bool = False, locked: tupl
         provided=provided,
         subdir=plan.draft.facts.subdir,
         scratch=tools.scratch(),
-        offline=offline,
-        locked=locked,
+        offline=request.offline,
+        locked=request.pip_locked,
+        require_hashes=request.require_hashes,
     )
 
 

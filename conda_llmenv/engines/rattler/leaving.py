@@ -1,8 +1,8 @@
 """Leaving a process that has used the library: its threads first, the interpreter after them.
 
 A worker thread of the library lets go of the Python objects of a finished call a moment later, for which it takes the
-interpreter's lock; one that gives it back while the interpreter is taken down aborts the process, exit code and all. Our
-own program skips that way out; inside conda, the process is conda's.
+interpreter's lock; one that gives it back while the interpreter is taken down aborts the process, exit code and all.
+Our own program skips that way out; inside conda, the process is conda's.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ def wait_for_threads() -> None:
     until, calm = time.monotonic() + LONGEST, 0
     while calm < CALM and time.monotonic() < until:
         time.sleep(INTERVAL)
-        calm = calm + 1 if _all_asleep() else 0
+        calm = calm + 1 if all_asleep() else 0
 
 
-def _all_asleep() -> bool:
+def all_asleep() -> bool:
+    """Return whether no other thread of this process is running, or waits for a processor or a disk."""
     own = str(threading.get_native_id())
     try:
         return all(_is_asleep(entry.name) for entry in os.scandir("/proc/self/task") if entry.name != own)

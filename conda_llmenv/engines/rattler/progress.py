@@ -9,11 +9,12 @@ from pathlib import Path
 
 from rattler import InstallerReporter
 
+from conda_llmenv.engines.rattler.leaving import all_asleep
 from conda_llmenv.model import InstallRequest, Record
 from conda_llmenv.ports import Reporter
 
 IDLE_SECONDS = 1.0
-"""After a failure, linking counts as over when for so long no package was finished and hardly any CPU was used."""
+"""After a failure, linking counts as over when for so long no package was finished and no thread wanted to run."""
 
 SETTLE_SECONDS = 20.0
 """The longest wait for linking to be over."""
@@ -112,7 +113,7 @@ class InstallProgress(InstallerReporter):
         while waiting and time.monotonic() - seen < IDLE_SECONDS and time.monotonic() - started < SETTLE_SECONDS:
             time.sleep(0.02)
             now, used = self._unfinished(prefix), time.process_time()
-            if now != waiting or used - busy > 0.1 * IDLE_SECONDS:
+            if now != waiting or used - busy > 0.1 * IDLE_SECONDS or not all_asleep():
                 waiting, busy, seen = now, used, time.monotonic()
 
     def _unfinished(self, prefix: Path) -> frozenset[str]:
