@@ -6,6 +6,10 @@ FOREIGN := .venv-foreign
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
+# Whole programs that are run as `conda llmenv` as well; what they expect is the same.
+INSIDE := $(addprefix tests/e2e/test_,$(addsuffix .py, channels create diff files fit integrity lock mirrors plans \
+	plans_builds recipe_files secrets settings usage))
+
 .PHONY: demo test lint types suite suite-oldest test-conda soak bench bench-conda format clean
 
 $(VENV)/ready: pyproject.toml
@@ -50,6 +54,7 @@ suite-oldest: $(OLDEST)/ready
 test-conda: $(VENV)/ready  ## what needs a real conda; CONDA_PYTHON names its Python
 	@test -x "$(CONDA_PYTHON)" || { echo "give CONDA_PYTHON=/path/to/base/bin/python"; exit 2; }
 	CONDA_PYTHON=$(CONDA_PYTHON) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/conda tests/conformance tests/recipe
+	CONDA_PYTHON=$(CONDA_PYTHON) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --inside-conda $(INSIDE)
 
 soak: $(VENV)/ready  ## long randomised runs: 500 kill points and more
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m soak --run-soak

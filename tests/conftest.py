@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.engine)
         if item.get_closest_marker("channels") and not RECORDED.is_dir():
             item.add_marker(pytest.mark.skip(reason="no recorded channel metadata beside the checkout"))
+        if item.get_closest_marker("script") and config.getoption("--inside-conda"):
+            item.add_marker(pytest.mark.skip(reason="what only the program itself does, not conda's subcommand"))
         if item.get_closest_marker("soak") and not config.getoption("--run-soak"):
             item.add_marker(pytest.mark.skip(reason="a long run; `make soak` runs it"))
 

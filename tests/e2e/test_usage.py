@@ -79,6 +79,7 @@ def test_completion_prints_a_script(llmenv: Program, shell: str) -> None:
     assert "_LLMENV_COMPLETE" in ended.stdout
 
 
+@pytest.mark.script
 def test_tiers_and_recipes_complete(llmenv: Program) -> None:
     """The shell offers the names a person can type next."""
     ended = llmenv(_LLMENV_COMPLETE="bash_complete", COMP_WORDS="llmenv create --tier a1", COMP_CWORD="3")
@@ -86,6 +87,7 @@ def test_tiers_and_recipes_complete(llmenv: Program) -> None:
     assert ended.stderr == ""
 
 
+@pytest.mark.script
 def test_environments_complete(llmenv: Program, tmp_path: Path) -> None:
     """``-n`` offers what is in the folders of named environments, and nothing that is no environment."""
     for name in ("sft", "sft-old", "eval"):
