@@ -160,7 +160,8 @@ def test_unknown_glibc_has_a_default_and_a_notice() -> None:
 def test_other_platforms_have_no_glibc() -> None:
     """``__glibc`` and ``__linux`` belong to Linux targets only (CEP 30)."""
     packages, notices = found(HostFacts("osx-arm64", cpu_level="aarch64"), composed(PLAIN, None))
-    assert set(packages) == {"__unix", "__archspec"}
+    assert set(packages) == {"__unix", "__archspec", "__osx"}
+    assert packages["__osx"].version == "11.0"
     assert notices == ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conda_llmenv.engines.rattler import pixi_lock
 from conda_llmenv.locks import conda_lock, explicit, pixi
@@ -160,4 +161,7 @@ def locks(draw: st.DrawFn) -> Lock:
         Channel(url.removeprefix("https://conda.anaconda.org/"), url)
         for url in (one.replace(" ", "%20") for one in _CHANNELS)
     )
-    return Lock(tuple(draw(platforms(subdir)) for subdir in subdirs), channels, specs=tuple(draw(_depends)))
+    parts = [draw(platforms(subdir)) for subdir in subdirs]
+    one = {record.url: record for part in parts for record in part.records}  # one file is one package on any platform
+    same = (replace(part, records=tuple(one[record.url] for record in part.records)) for part in parts)
+    return Lock(tuple(same), channels, specs=tuple(draw(_depends)))
