@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import (
@@ -16,7 +16,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from conda_llmenv.model import PipArtifact
+from conda_llmenv.model import PipArtifact, PipPackage
 
 GLIBC_MINORS = (*range(28, 4, -1), *range(29, 61))
 """Minor versions of glibc 2 that a wheel may need, best first: what runs on 2.28 (2018) before what needs more."""
@@ -47,14 +47,39 @@ def best_file(
     return chosen or (min(fitting, key=lambda one: one[:2])[2] if fitting else None)
 
 
+def files_of(package: PipPackage) -> tuple[PipArtifact, ...]:
+    """Return the files of a distribution; where they are not told apart, its address if the hashes can be one file's.
+
+    Two hashes of one algorithm are those of two files, and nobody knows which of them lies at the address.
+    """
+    kinds = {text.partition(":")[0] for text in package.hashes}
+    if package.artifacts or not package.url or len(kinds) < len(package.hashes):
+        return package.artifacts
+    return (PipArtifact(package.url, package.hashes, package.size),)
+
+
+def is_wheel(url: str) -> bool:
+    """Return whether an address is a wheel's."""
+    return urlsplit(url).path.endswith(".whl")
+
+
+def file_name(url: str) -> str:
+    """Return the name of the file at an address, unquoted."""
+    return unquote(urlsplit(url).path.rpartition("/")[2])
+
+
+def file_url(path: str) -> str:
+    """Return an absolute path as a ``file:`` URL."""
+    return f"file://{quote(path)}"
+
+
 def file_version(url: str) -> tuple[str, str] | None:
     """Return the normalised name and the version that the name of a wheel or source archive says, or None."""
-    file_name = unquote(urlsplit(url).path.rpartition("/")[2])
     try:
-        if file_name.endswith(".whl"):
-            name, version = parse_wheel_filename(file_name)[:2]
+        if is_wheel(url):
+            name, version = parse_wheel_filename(file_name(url))[:2]
         else:
-            name, version = parse_sdist_filename(file_name)
+            name, version = parse_sdist_filename(file_name(url))
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
         return None
     return canonicalize_name(name), str(version)
@@ -78,11 +103,10 @@ def same_version(one: str, other: str) -> bool:
 
 def _rank(url: str, ranks: dict[Tag, int]) -> int | None:
     """Return how well a file fits, 0 best; a source archive fits everywhere, last; None for another platform's."""
-    file_name = unquote(urlsplit(url).path.rpartition("/")[2])
-    if not file_name.endswith(".whl"):
+    if not is_wheel(url):
         return len(ranks)
     try:
-        tags = parse_wheel_filename(file_name)[3]
+        tags = parse_wheel_filename(file_name(url))[3]
     except (InvalidWheelFilename, InvalidVersion):
         return None
     return min((ranks[tag] for tag in tags if tag in ranks), default=None)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from packaging.version import InvalidVersion
-from packaging.version import Version as PipVersion
-
 from conda_llmenv.compose.pip_lines import Line, parse_line
 from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.locks.distribution_files import same_version
 from conda_llmenv.locks.pip_entries import git_entry
 from conda_llmenv.model import PipKind, PipPackage, Record
 from conda_llmenv.redact import strip
@@ -73,7 +71,7 @@ def same(field: str, one: Fields, other: Fields) -> bool:
     if field == "origin":
         return one[field] == other[field] or _same_file(one, other)
     if field == "version" and one["installer"] == other["installer"] == "pip":
-        return _same_release(one[field], other[field])
+        return same_version(one[field], other[field])
     return one[field] == other[field]
 
 
@@ -151,13 +149,6 @@ def _without_hash(target: str) -> str:
     address, _, fragment = target.partition("#")
     kept = "&".join(part for part in fragment.split("&") if part.startswith("subdirectory="))
     return f"{address}#{kept}" if kept else address
-
-
-def _same_release(one: str, other: str) -> bool:
-    try:
-        return PipVersion(one) == PipVersion(other)
-    except InvalidVersion:
-        return one == other
 
 
 def _hashes(fields: Fields) -> dict[str, set[str]]:

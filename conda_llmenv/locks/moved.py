@@ -8,6 +8,7 @@ from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.ownership import installed_names, same_distribution
 from conda_llmenv.model import PipPackage, Record
+from conda_llmenv.pypi.provided import is_python_package
 
 
 def moves(
@@ -36,20 +37,14 @@ def _installs(record: Record, pip_name: str) -> bool:
     """Return whether a conda package stands for a distribution; a C library is not the PyPI project of its name."""
     if not same_distribution(record.name, pip_name):
         return False
-    return canonicalize_name(record.name) != pip_name or _may_be_python(record)
+    return canonicalize_name(record.name) != pip_name or may_be_python(record)
 
 
 def provides(record: Record, pip_name: str) -> bool:
     """Return whether a conda package installs this very distribution, as far as its dependencies are known."""
-    return pip_name in installed_names(record.name) and _may_be_python(record)
+    return pip_name in installed_names(record.name) and may_be_python(record)
 
 
-def _may_be_python(record: Record) -> bool:
-    if not record.depends:
-        return True
-    needs = {spec.split()[0] for spec in record.depends if spec.split()}
-    return (
-        record.noarch == "python"
-        or record.python_site_packages_path is not None
-        or bool(needs & {"python", "python_abi"})
-    )
+def may_be_python(record: Record) -> bool:
+    """Return whether a conda package can be a Python distribution; one whose dependencies nobody knows can."""
+    return not record.depends or is_python_package(record)

@@ -8,13 +8,12 @@ was asked for by a path of this machine has no place in a lock.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
-from conda_llmenv.locks.distribution_files import best_file
+from conda_llmenv.locks.distribution_files import best_file, files_of, is_wheel
 from conda_llmenv.model import LockedPlatform, PipArtifact, PipPackage
 from conda_llmenv.redact import strip
 
@@ -61,7 +60,7 @@ class Entry(Struct, frozen=True):
             self.version,
             f"{self.name} @ {self.url}" if self.direct else f"{self.name}=={self.version}",
             hashes,
-            built=not urlsplit(self.url).path.endswith(".whl"),
+            built=not is_wheel(self.url),
             url=self.url,
             direct=self.direct,
             artifacts=(PipArtifact(self.url, hashes),),
@@ -104,8 +103,7 @@ def entry_of(package: PipPackage, platform: LockedPlatform) -> Entry:
     if package.requirement.startswith("-e ") or address.startswith("file://"):
         raise ValueError("lies on this machine")
     python = platform.record("python")
-    known = package.artifacts or tuple(_only(package))
-    artifact = best_file(known, platform.subdir, python.version if python else "", package.url)
+    artifact = best_file(files_of(package), platform.subdir, python.version if python else "", package.url)
     if artifact is None:
         raise ValueError(f"has no known file for {platform.subdir}")
     found = dict(text.split(":", 1) for text in artifact.hashes if ":" in text)
@@ -126,9 +124,3 @@ def _direct_address(line: str) -> str:
         return Requirement(line).url or ""
     except InvalidRequirement:
         return ""
-
-
-def _only(package: PipPackage) -> Iterator[PipArtifact]:
-    """Yield the file of a package whose files are not told apart, if it is clear which hash is its own."""
-    if package.url and len({text.split(":")[0] for text in package.hashes}) == len(package.hashes):
-        yield PipArtifact(package.url, package.hashes, package.size)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from conda_llmenv.compose.ownership import SHARED, installed_names, pip_names
+from conda_llmenv.locks.moved import may_be_python
 from conda_llmenv.model import Notice, PipPackage, Record
-from conda_llmenv.pypi.provided import is_python_package
 
 
 class DoubleOwned(Struct, frozen=True):
@@ -83,5 +83,5 @@ class _Owners(Struct, frozen=True):
 
 def _own_names(record: Record) -> Iterator[str]:
     """Yield the distributions that a record installs; one that lists no dependencies may be Python's."""
-    if not record.depends or is_python_package(record):
+    if may_be_python(record):
         yield from installed_names(record.name)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
-from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.compose.problems import Unreadable
-from conda_llmenv.locks.distribution_files import file_version, same_version
+from conda_llmenv.locks.distribution_files import (
+    file_name,
+    file_url,
+    file_version,
+    files_of,
+    is_wheel,
+    same_version,
+)
 from conda_llmenv.locks.pip_hashes import hash_table
 from conda_llmenv.locks.pip_targets import Target, target_of
 from conda_llmenv.model import PipArtifact, PipKind, PipPackage
@@ -176,17 +182,14 @@ def table_of(package: PipPackage, index: str | None) -> dict[str, Any]:
     return _filled(table)
 
 
-def acceptable(package: PipPackage) -> tuple[PipArtifact, ...]:
-    """Return the files of a package that may be installed, each with a hash; its one address where none are noted."""
-    files = package.artifacts
-    kinds = {text.partition(":")[0] for text in package.hashes}
-    if not files and package.url and len(kinds) == len(package.hashes):
-        files = (PipArtifact(package.url, package.hashes, package.size),)
-    return tuple(one for one in files if one.hashes and (not package.hashes or set(one.hashes) & set(package.hashes)))
+def _acceptable(package: PipPackage) -> list[PipArtifact]:
+    """Return the files of a package that may be installed, each with a hash."""
+    hashes = set(package.hashes)
+    return [one for one in files_of(package) if one.hashes and (not hashes or hashes & set(one.hashes))]
 
 
 def _files(package: PipPackage) -> dict[str, Any]:
-    files = acceptable(package)
+    files = _acceptable(package)
     if package.version is None or not files:
         raise Unreadable("the addresses and hashes of its files are not known")
     wheels = [_file_table(package, one) for one in files if is_wheel(one.url)]
@@ -249,21 +252,6 @@ def _directory_table(target: Target) -> dict[str, Any]:
 
 def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
-
-
-def is_wheel(url: str) -> bool:
-    """Return whether an address is a wheel's."""
-    return urlsplit(url).path.endswith(".whl")
-
-
-def file_name(url: str) -> str:
-    """Return the name of the file at an address, unquoted."""
-    return unquote(urlsplit(url).path.rpartition("/")[2])
-
-
-def file_url(path: str) -> str:
-    """Return an absolute path as a ``file:`` URL."""
-    return f"file://{quote(path)}"
 
 
 def with_paths(data: Any, absolute: Callable[[str], str]) -> Any:

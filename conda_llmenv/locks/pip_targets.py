@@ -6,6 +6,7 @@ import re
 from urllib.parse import parse_qs, urldefrag, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line
 from conda_llmenv.compose.problems import Unreadable
@@ -101,7 +102,7 @@ def target_of_line(line: Line) -> Target:
     if "+" in urlsplit(address).scheme:
         return _repository(place)
     path = line.location if line.location is not None and "://" not in line.location else None
-    return Target(line.kind, line.text, address, path=path, subdirectory=subdirectory, marker=line.marker)
+    return replace(place, path=path)
 
 
 def _repository(place: Target) -> Target:
@@ -109,12 +110,4 @@ def _repository(place: Target) -> Target:
     parts = urlsplit(url)
     path, at, commit = parts.path.rpartition("@")
     clean = parts._replace(path=path).geturl() if at else url
-    return Target(
-        PipKind.VCS,
-        place.text,
-        clean,
-        program=program,
-        commit=commit if at else "",
-        subdirectory=place.subdirectory,
-        marker=place.marker,
-    )
+    return replace(place, kind=PipKind.VCS, url=clean, program=program, commit=commit if at else "")

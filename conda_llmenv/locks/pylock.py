@@ -17,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from conda_llmenv.compose.pip_lines import Option, parse_line
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
+from conda_llmenv.locks.distribution_files import is_version
 from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.pip_hashes import checked_hash
 from conda_llmenv.locks.pip_index import PUBLIC_INDEX, index_of
@@ -265,7 +266,7 @@ def _check(table: Table) -> None:
         raise Unreadable("nothing says where to take it from")
     if len(table.sources) > 1:
         raise Unreadable("it has more than one source")
-    if (table.wheels or table.sdist or table.version is not None) and not _is_version(table.version):
+    if (table.wheels or table.sdist or table.version is not None) and not is_version(table.version or ""):
         raise Unreadable(f"{table.version!r} is no version")
     folder = table.directory.path if table.directory else table.vcs.path if table.vcs else None
     for path in (folder, *(file.path for file in table.files if not file.url)):
@@ -280,14 +281,6 @@ def _check_hashes(file: File) -> None:
         raise Unreadable(f"{file.file_name[:80]!r} has no hash")
     for algorithm, digest in file.hashes.items():
         checked_hash(algorithm, digest)
-
-
-def _is_version(text: str | None) -> bool:
-    try:
-        Version(text or "")
-    except InvalidVersion:
-        return False
-    return True
 
 
 def _is_option(line: Any) -> bool:

@@ -16,12 +16,11 @@ from packaging.specifiers import SpecifierSet
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line, split_comment
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.distribution_files import file_version
+from conda_llmenv.locks.distribution_files import file_version, is_wheel
 from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.pip_hashes import checked_hash, split_hash, strong
 from conda_llmenv.locks.pip_index import option_lines
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
-from conda_llmenv.locks.pip_tables import is_wheel
 from conda_llmenv.locks.pip_targets import target_of, target_of_line
 from conda_llmenv.model import Lock, LockedPlatform, Origin, PipKind, PipPackage
 from conda_llmenv.redact import has_placeholder, strip

@@ -7,19 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from conda_llmenv.locks.differences import Change, Difference, Kind, Part
 from conda_llmenv.locks.fields import same_channel, specs_by_package
 from conda_llmenv.locks.options import portable
+from conda_llmenv.locks.pip_platforms import ANY
 from conda_llmenv.locks.sides import Side
 from conda_llmenv.model import Channel
 from conda_llmenv.redact import MASK, mask, strip
-
-NOARCH = "noarch"
-"""The platform of a list that does not say which it is for."""
 
 
 def setting_differences(before: Side, after: Side, said: frozenset[Part]) -> Iterator[Difference]:
     """Yield the differences of what both sides say."""
     old, new = before.lock, after.lock
     platforms = before.platform.subdir, after.platform.subdir
-    if Part.PLATFORM in said and platforms[0] != platforms[1] and NOARCH not in platforms:
+    if Part.PLATFORM in said and platforms[0] != platforms[1] and ANY not in platforms:
         yield _setting(Part.PLATFORM, "platform", *platforms)
     if Part.CHANNELS in said and not _same_channels(old.channels, new.channels):
         yield _setting(Part.CHANNELS, "channels", _order(old.channels), _order(new.channels))

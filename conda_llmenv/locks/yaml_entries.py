@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.compose.reading import is_null
 from conda_llmenv.compose.yamltree import Mapping, Node, Scalar, Sequence, parse_tree
 from conda_llmenv.locks.entries import Entries
 
@@ -31,7 +32,7 @@ class Fields:
 
     def __contains__(self, key: str) -> bool:
         """Return whether a key is there and not null."""
-        return key in self._items and not _is_null(self._items[key][1])
+        return key in self._items and not is_null(self._items[key][1])
 
     def node(self, key: str) -> Node | None:
         """Return what stands under a key, or None where nothing does."""
@@ -84,7 +85,3 @@ def read_fields(text: str, entries: Entries) -> Fields:
     entries.placeholders(text)
     entries.raise_if_any()
     return fields
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.is_null

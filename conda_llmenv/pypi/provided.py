@@ -8,9 +8,9 @@ from urllib.parse import unquote
 from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from conda_llmenv.compose.ownership import installed_names
+from conda_llmenv.locks.distribution_files import is_version
 from conda_llmenv.model import Notice, PipKind, PipRequirement, PipSection, Record
 
 _PURL = "pkg:pypi/"
@@ -26,7 +26,7 @@ def provided_distributions(records: Iterable[Record]) -> dict[str, str]:
     found: dict[str, str] = {}
     for record in records:
         for name, version in _distributions(record):
-            if _is_version(version):
+            if is_version(version):
                 found.setdefault(name, version)
     return dict(sorted(found.items()))
 
@@ -55,14 +55,6 @@ def is_python_package(record: Record) -> bool:
         or record.python_site_packages_path is not None
         or bool(depends & {"python", "python_abi"})
     )
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
 
 
 class Overlap(Struct, frozen=True):
