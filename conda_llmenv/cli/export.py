@@ -9,9 +9,6 @@ import click
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
-from conda_llmenv.locks.pip_index import local_version_notices
-from conda_llmenv.locks.pip_owners import double_owned
-from conda_llmenv.locks.pip_targets import local_path_notices
 from conda_llmenv.locks.registry import Format
 from conda_llmenv.model import Lock, Notice
 
@@ -85,9 +82,7 @@ def _asked(prefix: Path) -> str:
 
 
 def _refuse_unhashed(lock: Lock, prefix: Path) -> None:
-    platform = lock.platforms[0]
-    bare = [record.name for record in platform.records if not record.sha256]
-    bare += [package.name for package in platform.pip if not package.hashes]
+    bare = without_sha256(lock.platforms[0])
     if bare:
         raise InputError(
             f"{len(bare)} packages of {prefix} have no known sha256",
@@ -117,7 +112,12 @@ def export_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
                 hint="`--format pixi` or `--format conda-lock` has both",
             )
         )
-    if not entry.pip:
+    if not entry.pip or not platform.pip:
         return tuple(found)
+    from conda_llmenv.locks.exact import without_sha256
+from conda_llmenv.locks.pip_index import local_version_notices
+    from conda_llmenv.locks.pip_owners import double_owned
+    from conda_llmenv.locks.pip_targets import local_path_notices
+
     doubles = (double.notice() for double in double_owned(platform.records, platform.pip))
     return (*found, *doubles, *local_version_notices(lock), *local_path_notices(lock))

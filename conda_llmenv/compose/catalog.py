@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from conda_llmenv.compose.reader import read_fragment
-from conda_llmenv.compose.stack import named
+from conda_llmenv.compose.stacking import named
 from conda_llmenv.model import Fragment, Kind, Source
 from conda_llmenv.ports import Library
 

@@ -74,6 +74,7 @@ FORMATS = {
             "for people and other platforms: name and version of everything, read by conda and mamba too",
             exact=False,
             variables=True,
+            reader="conda_llmenv.locks.environment_reader",
         ),
         Format(
             "pixi",

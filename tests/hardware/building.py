@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conda_llmenv.compose.merge import merge
+from conda_llmenv.compose.merging import merge
 from conda_llmenv.compose.reader import read_fragment
 from conda_llmenv.hardware import virtual_packages
 from conda_llmenv.model import (

@@ -136,7 +136,7 @@ def test_without_a_tier_a_cpu_build_beside_a_driver_is_a_warning() -> None:
 
 def test_a_tier_that_assumes_nothing_on_a_login_node() -> None:
     """No driver and no assumption: the fix is to say for which CUDA (39)."""
-    from conda_llmenv.compose.merge import merge
+    from conda_llmenv.compose.merging import merge
     from tests.hardware.building import fragment, tier
 
     spec = merge([tier("a100", 'llmenv: {gpu: {match: ["A100"]}}\n'), fragment("dependencies: [pytorch]\n")])

@@ -128,7 +128,7 @@ def test_no_card_is_a_skip_never_a_pass() -> None:
 def test_the_card_here_wins_over_the_tier() -> None:
     """A 4090 in a tier written for 8.6 is judged as the 8.9 it is."""
     text = 'llmenv: {gpu: {match: ["RTX 4090"], compute_capability: "8.6"}, virtual_packages: {__cuda: "12.4"}}\n'
-    from conda_llmenv.compose.merge import merge
+    from conda_llmenv.compose.merging import merge
     from tests.hardware.building import fragment
     from tests.hardware.building import tier as read_tier
 

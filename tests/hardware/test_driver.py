@@ -157,7 +157,7 @@ def test_a_newer_major_that_a_solver_let_through_is_refused() -> None:
 
 def test_the_tiers_own_driver_line() -> None:
     """A tier that asks for a driver refuses an older one, at its own line."""
-    from conda_llmenv.compose.merge import merge
+    from conda_llmenv.compose.merging import merge
     from tests.hardware.building import fragment, tier
 
     text = 'llmenv:\n  gpu: {match: ["A100"], compute_capability: "8.0"}\n  driver: ">=525.60.13"\n'
