@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 
 from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.libmamba.solving import solve
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler.client import channel_client
 from conda_llmenv.engines.rattler.errors import solve_errors
-from conda_llmenv.engines.rattler.stalling import Fetching, silent_channels
-from conda_llmenv.errors import ChannelUnavailable
+from conda_llmenv.engines.rattler.stalling import silence
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -35,8 +33,8 @@ class LibmambaEngine:
         bases = [channel.url for channel in request.channels]
         notice_ignored(self._options, reporter)
         with solve_errors(request), channel_client(self._options, bases) as client:
-            watch = Fetching(request.repodata_cache, 0 if client is None else self._options.read_timeout)
-            found = solve(request, client, partial(_stalled, watch, request, self._options))
+            stalled = silence(request, 0 if client is None else self._options.read_timeout)
+            found = solve(request, client, stalled)
         credentials = Credentials.of(bases)
         ordered = tuple(sorted(map(credentials.restored, found), key=lambda record: record.name))
         reporter.finish("solve", f"{len(ordered)} packages")
@@ -52,7 +50,3 @@ class LibmambaEngine:
         from conda_llmenv.engines.rattler.installation import install
 
         install(request, reporter, self._options)
-
-
-def _stalled(watch: Fetching, request: SolveRequest, options: ClientOptions) -> ChannelUnavailable | None:
-    return silent_channels(request, options.read_timeout) if watch.stalled() else None

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import rattler
-from rattler.exceptions import GatewayError
 
 from conda_llmenv.engines.libmamba.convert import Candidate, to_candidate
 from conda_llmenv.engines.libmamba.messages import Repository
 from conda_llmenv.engines.rattler import compat
+from conda_llmenv.engines.rattler.gateway import ask_channels
 from conda_llmenv.model import SolveRequest
 from conda_llmenv.redact import strip
 
@@ -25,16 +26,8 @@ from conda_llmenv.redact import strip
 async def fetch(
     request: SolveRequest, specs: Sequence[rattler.MatchSpec], client: rattler.Client | None
 ) -> list[Candidate]:
-    """Return every record of the packages that ``specs`` name, and of those that the fitting ones need in turn.
-
-    Some mirrors answer 403 for sharded repodata they do not have; they are asked again for the plain file.
-    """
-    try:
-        return await _fetch(request, specs, _gateway(request, client, sharded=True))
-    except GatewayError as error:
-        if "repodata_shards" not in str(error) or "HTTP status" not in str(error):
-            raise
-        return await _fetch(request, specs, _gateway(request, client, sharded=False))
+    """Return every record of the packages that ``specs`` name, and of those that the fitting ones need in turn."""
+    return await ask_channels(request, client, partial(_fetch, request, specs))
 
 
 async def _fetch(
@@ -54,15 +47,6 @@ async def _fetch(
         candidates = (to_candidate(record) for record in itertools.chain.from_iterable(lists))
         found.update({(one.channel, one.subdir, one.file_name): one for one in candidates})
     return list(found.values())
-
-
-def _gateway(request: SolveRequest, client: rattler.Client | None, *, sharded: bool) -> rattler.Gateway:
-    config = rattler.SourceConfig(
-        sharded_enabled=sharded,
-        bz2_enabled=False,
-        cache_action="force-cache-only" if request.offline else "cache-or-fetch",
-    )
-    return rattler.Gateway(cache_dir=request.repodata_cache, default_config=config, client=client)
 
 
 def write(candidates: Iterable[Candidate], folder: Path, priorities: dict[str, int]) -> list[Repository]:

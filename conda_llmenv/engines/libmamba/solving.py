@@ -20,9 +20,9 @@ from conda_llmenv.engines.libmamba.errors import broken_down, unsatisfiable
 from conda_llmenv.engines.libmamba.messages import Answer, Question
 from conda_llmenv.engines.libmamba.worker import ANSWER, QUESTION
 from conda_llmenv.engines.rattler import convert
-from conda_llmenv.engines.rattler.solving import PRIORITIES
+from conda_llmenv.engines.rattler.solving import to_priority
 from conda_llmenv.engines.rattler.stalling import unless
-from conda_llmenv.errors import InputError, LlmenvError
+from conda_llmenv.errors import LlmenvError
 from conda_llmenv.model import Channel, Record, SolveRequest
 from conda_llmenv.process import run
 from conda_llmenv.redact import strip
@@ -51,10 +51,7 @@ def solve(
         InputError: a spec or the channel priority cannot be read.
         Unsatisfiable: nothing fits.
     """
-    if request.channel_priority not in PRIORITIES:
-        raise InputError(
-            f"channel priority {request.channel_priority!r} is unknown", hint=f"use one of {', '.join(PRIORITIES)}"
-        )
+    to_priority(request.channel_priority)  # the same words, and the same refusal of another
     channels = [Channel(channel.name, strip(channel.url)) for channel in request.channels]
     specs = [convert.to_spec(strip(text), channels) for text in request.specs]
     bounds = [convert.to_spec(strip(text), channels) for text in request.constraints]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 
 from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.elsewhere import notice_elsewhere
@@ -12,8 +11,7 @@ from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
 from conda_llmenv.engines.rattler.errors import solve_errors
-from conda_llmenv.engines.rattler.stalling import Fetching, silent_channels, unless
-from conda_llmenv.errors import ChannelUnavailable
+from conda_llmenv.engines.rattler.stalling import silence, unless
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -37,8 +35,7 @@ class RattlerEngine:
         bases = [channel.url for channel in request.channels]
         notice_ignored(self._options, reporter)
         with solve_errors(request), channel_client(self._options, bases) as client:
-            watch = Fetching(request.repodata_cache, 0 if client is None else self._options.read_timeout)
-            stalled = partial(_stalled, watch, request, self._options)
+            stalled = silence(request, 0 if client is None else self._options.read_timeout)
             found = asyncio.run(unless(solving.solve(request, client), stalled))
         credentials = Credentials.of(bases)
         records = (credentials.restored(convert.to_record(record)) for record in found)
@@ -56,7 +53,3 @@ class RattlerEngine:
         from conda_llmenv.engines.rattler.installation import install
 
         install(request, reporter, self._options)
-
-
-def _stalled(watch: Fetching, request: SolveRequest, options: ClientOptions) -> ChannelUnavailable | None:
-    return silent_channels(request, options.read_timeout) if watch.stalled() else None

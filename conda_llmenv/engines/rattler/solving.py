@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import rattler
-from rattler.exceptions import GatewayError
 
 from conda_llmenv.engines.credentials import without_secrets
 from conda_llmenv.engines.rattler import compat, convert
+from conda_llmenv.engines.rattler.gateway import ask_channels
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import Channel, SolveRequest
 from conda_llmenv.redact import strip
@@ -23,21 +24,15 @@ PRIORITIES = {
 
 
 async def solve(request: SolveRequest, client: rattler.Client | None) -> list[rattler.RepoDataRecord]:
-    """Return the chosen records, with sharded repodata where a channel has it.
+    """Return the chosen records.
 
-    Some mirrors answer 403 for a file they do not have; they are asked again for the plain one.
+    Raises:
+        InputError: a spec, the channel priority or a virtual package cannot be read.
     """
-    try:
-        return await _solve_with(request, client, sharded=True)
-    except GatewayError as error:
-        if "repodata_shards" not in str(error) or "HTTP status" not in str(error):
-            raise
-        return await _solve_with(request, client, sharded=False)
+    return await ask_channels(request, client, partial(_solve_with, request))
 
 
-async def _solve_with(
-    request: SolveRequest, client: rattler.Client | None, *, sharded: bool
-) -> list[rattler.RepoDataRecord]:
+async def _solve_with(request: SolveRequest, gateway: rattler.Gateway) -> list[rattler.RepoDataRecord]:
     """Solve, and once more where strict channel priority was passed over.
 
     The library leaves out records that no spec of their name matches before it ranks channels: a version that only a
@@ -45,7 +40,7 @@ async def _solve_with(
     what protects from a higher version planted on a public channel. Asking for the bare name as well brings all records
     back; it is done only where it changes the answer, since it also brings what those records depend on.
     """
-    question = _question(request, client, sharded=sharded)
+    question = _question(request, gateway)
     found = await rattler.solve(**question)
     if request.channel_priority == "strict" and (names := await _passed_over(found, question)):
         question["specs"] += [rattler.MatchSpec(name) for name in names]
@@ -53,22 +48,17 @@ async def _solve_with(
     return found
 
 
-def _question(request: SolveRequest, client: rattler.Client | None, *, sharded: bool) -> dict[str, Any]:
+def _question(request: SolveRequest, gateway: rattler.Gateway) -> dict[str, Any]:
     """Return the request as the library's arguments, without secrets."""
     channels = [Channel(channel.name, strip(channel.url)) for channel in request.channels]
-    config = rattler.SourceConfig(
-        sharded_enabled=sharded,
-        bz2_enabled=False,
-        cache_action="force-cache-only" if request.offline else "cache-or-fetch",
-    )
     return {
         "sources": [rattler.Channel(channel.url) for channel in channels],
         "specs": [convert.to_spec(strip(text), channels) for text in request.specs],
-        "gateway": rattler.Gateway(cache_dir=request.repodata_cache, default_config=config, client=client),
+        "gateway": gateway,
         "platforms": [compat.subdir(name) for name in request.subdirs],
         "locked_packages": convert.from_records([without_secrets(record) for record in request.locked]),
         "virtual_packages": [convert.to_virtual(package) for package in request.virtual_packages],
-        "channel_priority": _priority(request.channel_priority),
+        "channel_priority": to_priority(request.channel_priority),
         "exclude_newer": convert.to_cutoff(request.exclude_newer),
         "constraints": [convert.to_spec(strip(text), channels) for text in request.constraints],
         "channel_relations": "disabled",
@@ -97,7 +87,12 @@ async def _has(name: str, channels: Sequence[rattler.Channel], question: dict[st
     return any(lists)
 
 
-def _priority(word: str) -> rattler.ChannelPriority:
+def to_priority(word: str) -> rattler.ChannelPriority:
+    """Return conda's word for a channel priority as the library's.
+
+    Raises:
+        InputError: it is none.
+    """
     if word not in PRIORITIES:
         raise InputError(f"channel priority {word!r} is unknown", hint=f"use one of {', '.join(PRIORITIES)}")
     return PRIORITIES[word]

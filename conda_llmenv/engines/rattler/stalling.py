@@ -63,7 +63,7 @@ class Pace:
         self._seen.clear()
 
 
-class Fetching:
+class _Fetching:
     """Watches a solve, which says nothing about its downloads: what its cache folder grows by, and how busy it is.
 
     Args:
@@ -102,7 +102,18 @@ def _arrived(folder: Path) -> int:
     return total
 
 
-def silent_channels(request: SolveRequest, seconds: float) -> ChannelUnavailable:
+def silence(request: SolveRequest, seconds: float) -> Callable[[], ChannelUnavailable | None]:
+    """Return what to ask time and again while a solve fetches: why it should be given up, or None.
+
+    Args:
+        request: what is solved.
+        seconds: how long hardly anything may arrive; 0 for as long as it likes.
+    """
+    watch = _Fetching(request.repodata_cache, seconds)
+    return lambda: _silent_channels(request, seconds) if watch.stalled() else None
+
+
+def _silent_channels(request: SolveRequest, seconds: float) -> ChannelUnavailable:
     """Return the failure of channels from which hardly anything came for so many seconds."""
     remote = [channel for channel in request.channels if not channel.url.startswith("file:")]
     names = ", ".join(mask(channel.name) for channel in remote)
