@@ -82,6 +82,8 @@ def _asked(prefix: Path) -> str:
 
 
 def _refuse_unhashed(lock: Lock, prefix: Path) -> None:
+    from conda_llmenv.locks.exact import without_sha256
+
     bare = without_sha256(lock.platforms[0])
     if bare:
         raise InputError(
@@ -114,8 +116,7 @@ def export_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
         )
     if not entry.pip or not platform.pip:
         return tuple(found)
-    from conda_llmenv.locks.exact import without_sha256
-from conda_llmenv.locks.pip_index import local_version_notices
+    from conda_llmenv.locks.pip_index import local_version_notices
     from conda_llmenv.locks.pip_owners import double_owned
     from conda_llmenv.locks.pip_targets import local_path_notices
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from conda_llmenv.compose.pip_lines import Line, Option, parse_line
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.errors import FileFormatError
+from conda_llmenv.locks.dependencies import spec_name
+from conda_llmenv.locks.facts import IMPORTS
 from conda_llmenv.model import (
     Fragment,
     Kind,
@@ -20,9 +22,6 @@ from conda_llmenv.model import (
     Sourced,
     Variable,
 )
-
-IMPORTS = "imports"
-"""The fact that names what must be importable, separated by blanks."""
 
 
 def as_layer(lock: Lock, platform: LockedPlatform, display: str, *, pinned: bool) -> Fragment:
@@ -58,8 +57,7 @@ def as_layer(lock: Lock, platform: LockedPlatform, display: str, *, pinned: bool
 
 
 def _located(text: str, lock: Lock, display: str) -> Sourced:
-    name = text.partition("=")[0].split()[0].rpartition("::")[2]
-    return Sourced(text, Origin(display, lock.lines.get(name), Layer.COMMAND_LINE))
+    return Sourced(text, Origin(display, lock.lines.get(spec_name(text)), Layer.COMMAND_LINE))
 
 
 def _tokens(text: str, display: str) -> tuple[tuple[str, ...], ...]:

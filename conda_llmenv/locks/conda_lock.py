@@ -8,7 +8,6 @@ install`` does without options; how many packages of others were left out is tol
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -18,11 +17,13 @@ from conda_llmenv.compose.yamltree import Mapping as MappingNode
 from conda_llmenv.compose.yamltree import Node, Scalar
 from conda_llmenv.compose.yamltree import Sequence as SequenceNode
 from conda_llmenv.locks.addresses import channel_of, clean
-from conda_llmenv.locks.entries import Entries, left_out
+from conda_llmenv.locks.dependencies import dependency_parts
+from conda_llmenv.locks.entries import Entries
 from conda_llmenv.locks.exact import exact
+from conda_llmenv.locks.facts import left_out
 from conda_llmenv.locks.header import read_head, with_head
-from conda_llmenv.locks.linking import dependency_parts
 from conda_llmenv.locks.pip_entries import Entry, git_entry
+from conda_llmenv.locks.repositories import is_commit
 from conda_llmenv.locks.yaml_entries import Fields, read_fields
 from conda_llmenv.locks.yaml_text import scalar
 from conda_llmenv.model import Channel, Lock, Record
@@ -35,8 +36,6 @@ CATEGORIES = ("main", "dev")
 """What ``conda-lock install`` installs without options."""
 PIP_MANAGERS = ("pip", "pypi")
 """Both spellings are about; conda-lock writes and reads the first."""
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def write(lock: Lock) -> str:
@@ -203,7 +202,7 @@ def _read_pip(row: Fields, entries: Entries, platform: str) -> None:
     url, hashes = clean(row.needed("url")), _hashes(row)
     commit = hashes.get("sha256") or ""
     git = git_entry(name, version, source or url) or git_entry(name, version, url)
-    if git is None and url.startswith("git+") and _COMMIT.fullmatch(commit):
+    if git is None and url.startswith("git+") and is_commit(commit):
         git = git_entry(name, version, f"{url.partition('#')[0]}#{commit}")
     if git is None and url.startswith("git+"):
         entries.problem(row.line, f"{name} comes from a repository, and no commit is named")

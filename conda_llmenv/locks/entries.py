@@ -21,9 +21,6 @@ from conda_llmenv.redact import has_placeholder, mask
 DIGITS = {"sha256": 64, "md5": 32}
 """Hexadecimal digits of each kind of hash."""
 
-LEFT_OUT = "left out"
-"""The fact that names what a file holds and the lock does not."""
-
 NOARCH = "noarch"
 
 _PIP_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -178,9 +175,3 @@ class Entries:
         if first != line:
             self.problem(line, f"a second entry for the {kind} package {name} (the first is in line {first})")
         return first == line
-
-
-def left_out(facts: Mapping[str, str], what: Iterable[str]) -> dict[str, str]:
-    """Return facts with what the file holds and the lock does not, if there is any."""
-    text = ", ".join(what)
-    return {**facts, LEFT_OUT: text} if text else dict(facts)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from conda_llmenv.compose.matchspec import parse_spec
 from conda_llmenv.compose.reader import read_fragment
 from conda_llmenv.errors import FileFormatError
-from conda_llmenv.locks.environment_lock import PLATFORM
+from conda_llmenv.locks.facts import PLATFORM
 from conda_llmenv.locks.header import read_head
 from conda_llmenv.model import (
     Channel,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from conda_llmenv.errors import InputError
 from conda_llmenv.locks.pip_entries import Entry, entry_of
+from conda_llmenv.locks.pip_hashes import strong
 from conda_llmenv.model import Lock, LockedPlatform, PipPackage, Record
 
 HASHES = ("sha256", "md5")
@@ -42,6 +43,12 @@ def exact(lock: Lock, file: str, hashes: Iterable[str] = HASHES) -> Mapping[str,
         platform.subdir: Exact(platform.records, tuple(entry_of(package, platform) for package in platform.pip))
         for platform in lock.platforms
     }
+
+
+def without_sha256(platform: LockedPlatform) -> tuple[str, ...]:
+    """Return the packages of which no sha256 (or, of pip's, a longer one) is known: conda's, then pip's."""
+    conda = (record.name for record in platform.records if not record.sha256)
+    return (*conda, *(package.name for package in platform.pip if not strong(package.hashes)))
 
 
 def _missing(platform: LockedPlatform, hashes: tuple[str, ...]) -> Iterator[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,7 +17,7 @@ from conda_llmenv.locks.addresses import Address, channel_of
 from conda_llmenv.locks.distribution_files import file_version
 from conda_llmenv.locks.entries import NOARCH, Entries
 from conda_llmenv.locks.exact import exact, why_not
-from conda_llmenv.locks.header import read_head, with_head
+from conda_llmenv.locks.header import read_head, read_json, with_head
 from conda_llmenv.locks.linking import linking_order
 from conda_llmenv.locks.pip_entries import Entry, entry_of, git_entry
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
@@ -147,18 +146,11 @@ def _channels(lines: Sequence[str], entries: Entries) -> tuple[Channel, ...] | N
     """Return the channels that a list of ours names; None in another tool's."""
     for number, line in enumerate(lines, 1):
         if line.startswith(_CHANNELS):
-            urls = _json(line[len(_CHANNELS) :])
+            urls = read_json(line[len(_CHANNELS) :])
             if isinstance(urls, list) and all(isinstance(url, str) for url in urls):
                 return tuple(channel for url in urls for channel in channel_of(url))
             entries.problem(number, "the channels are not written as a JSON list of addresses")
     return None
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _channels_of(records: Sequence[Record]) -> tuple[Channel, ...]:

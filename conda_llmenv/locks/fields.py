@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from conda_llmenv.compose.pip_lines import Line, parse_line
 from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.locks.dependencies import spec_name
 from conda_llmenv.locks.distribution_files import same_version
 from conda_llmenv.locks.pip_entries import git_entry
 from conda_llmenv.model import PipKind, PipPackage, Record
@@ -22,7 +23,6 @@ Fields = Mapping[str, str]
 """Field → text; a field that is not said is missing. Hashes are ``algorithm:digest``, sorted, separated by blanks."""
 
 _NAMED_ADDRESS = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*")
-_SPEC_NAME = re.compile(r"(?:.*::)?([\w.-]+)")
 _ARCHIVES = (".conda", ".tar.bz2")
 _STRENGTH = ("sha512", "sha384", "sha256", "sha224", "sha1", "md5")
 
@@ -169,9 +169,8 @@ def _same_hash(one: Fields, other: Fields) -> bool:
 
 
 def specs_by_package(specs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the conda specs of each package, sorted and free of secrets; one that names none stands for itself."""
+    """Return the conda specs of each package, sorted and free of secrets."""
     found: dict[str, list[str]] = {}
     for text in sorted(set(map(strip, specs))):
-        match = _SPEC_NAME.match(text)
-        found.setdefault(match[1].lower() if match else text, []).append(text)
+        found.setdefault(spec_name(text), []).append(text)
     return found

@@ -68,8 +68,9 @@ def read_head(text: str) -> Head:
         label, colon, value = line.removeprefix(_MARK).partition(":")
         if colon:
             found[label.strip()] = value.strip()
-    specs, inputs, digest = found.pop(ASKED, "[]"), found.pop(INPUTS, ""), found.pop(DIGEST, "")
-    return Head(found, _specs(specs), inputs, digest, ours=True)
+    specs = tuple(spec for spec in _value(found.pop(ASKED, None), list) if isinstance(spec, str))
+    inputs, digest = found.pop(INPUTS, ""), found.pop(DIGEST, "")
+    return Head(found, specs, inputs, digest, ours=True)
 
 
 def carry(text: str, lock: Lock) -> str:
@@ -100,11 +101,16 @@ def carried(text: str, lock: Lock) -> Lock:
 
 def _value(text: str | None, kind: type[_Kind]) -> _Kind:
     """Return a JSON value of a kind, an empty one where there is none or somebody has broken it."""
-    try:
-        value = json.loads(text) if text else None
-    except ValueError:
-        value = None
+    value = read_json(text or "")
     return value if isinstance(value, kind) else kind()
+
+
+def read_json(text: str) -> Any:
+    """Return the JSON value of a comment, None where somebody has broken it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def head_length(text: str) -> int:
@@ -141,11 +147,3 @@ def _lines(facts: Mapping[str, str], specs: tuple[str, ...], input_hash: str, di
 
 def _line(label: str, text: str) -> str:
     return f"{_MARK}{label + ':':<10}{text}"
-
-
-def _specs(text: str) -> tuple[str, ...]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return ()
-    return tuple(spec for spec in found if isinstance(spec, str)) if isinstance(found, list) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from conda_llmenv.locks.dependencies import dependency_parts
 from conda_llmenv.model import Record
 
 
@@ -26,18 +27,4 @@ def linking_order(records: Sequence[Record]) -> tuple[Record, ...]:
 
 
 def _needs(by_name: Mapping[str, Record], name: str) -> list[str]:
-    return sorted({dependency_name(text) for text in by_name[name].depends} & by_name.keys())
-
-
-def dependency_name(text: str) -> str:
-    """Return the package that a dependency of a record is about."""
-    return dependency_parts(text)[0]
-
-
-def dependency_parts(text: str) -> tuple[str, str]:
-    """Return a dependency of a record, such as ``python >=3.11,<3.12.0a0``, as name and constraint."""
-    words = text.split(None, 1)
-    head = words[0] if words else ""
-    end = next((index for index, letter in enumerate(head) if letter in "=<>!~[;"), len(head))
-    rest = " ".join((head[end:], *words[1:])).strip()
-    return head[:end], rest
+    return sorted({dependency_parts(text)[0] for text in by_name[name].depends} & by_name.keys())

@@ -7,17 +7,15 @@ was asked for by a path of this machine has no place in a lock.
 
 from __future__ import annotations
 
-import re
 from urllib.parse import unquote
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
 from conda_llmenv.locks.distribution_files import best_file, files_of, is_wheel
+from conda_llmenv.locks.repositories import is_commit, split_reference
 from conda_llmenv.model import LockedPlatform, PipArtifact, PipPackage
 from conda_llmenv.redact import strip
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Entry(Struct, frozen=True):
@@ -77,10 +75,8 @@ def git_entry(name: str, version: str, address: str) -> Entry | None:
         return None
     base, _, fragment = strip(address).removeprefix("git+").partition("#")
     path, _, query = base.partition("?")
-    repository, at, reference = path.rpartition("@")
-    if not at or "/" in reference:  # the @ of git@host
-        repository, reference = path, ""
-    commit = next((text for text in (fragment, reference) if _COMMIT.fullmatch(text)), "")
+    repository, reference = split_reference(path)
+    commit = next((text for text in (fragment, reference) if is_commit(text)), "")
     settings = (text.partition("=") for text in (*query.split("&"), *fragment.split("&")))
     folder = next((unquote(value) for key, _, value in settings if key == "subdirectory"), "")
     return Entry(name, version, repository, commit=commit, folder=folder, direct=True) if commit else None

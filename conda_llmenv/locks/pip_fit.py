@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -12,10 +11,9 @@ from packaging.version import InvalidVersion
 from conda_llmenv.locks.fields import INDEX, address_of, pip_fields
 from conda_llmenv.locks.markers import applies
 from conda_llmenv.locks.moved import provides
+from conda_llmenv.locks.repositories import is_commit, split_reference
 from conda_llmenv.model import LockedPlatform, PipKind, PipPackage, PipRequirement, Record
 from conda_llmenv.redact import mask
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def pip_misfits(requirements: Iterable[PipRequirement], platform: LockedPlatform) -> Iterator[str]:
@@ -61,15 +59,13 @@ def _same_repository(asked: str, locked: str) -> bool:
     """Return whether a commit that is locked can be what was asked for: a branch or tag may stand for any."""
     wanted, found = _taken_apart(asked), _taken_apart(locked)
     same_place = wanted[0] == found[0] and wanted[2] == found[2]
-    return same_place and (wanted[1] == found[1] or not _COMMIT.fullmatch(wanted[1]))
+    return same_place and (wanted[1] == found[1] or not is_commit(wanted[1]))
 
 
 def _taken_apart(address: str) -> tuple[str, str, str]:
     """Return the repository, the commit, branch or tag (or nothing), and the folder inside."""
     place, _, folder = address.partition("#")
-    repository, at, reference = place.rpartition("@")
-    if not at or "://" not in repository or "/" not in repository.partition("://")[2]:  # the @ of git@host
-        repository, reference = place, ""
+    repository, reference = split_reference(place)
     return repository.removesuffix(".git"), reference, folder
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line
 from conda_llmenv.compose.problems import Unreadable
+from conda_llmenv.locks.repositories import split_reference
 from conda_llmenv.model import Lock, Notice, PipKind, PipPackage
 from conda_llmenv.redact import mask
 
@@ -107,7 +108,5 @@ def target_of_line(line: Line) -> Target:
 
 def _repository(place: Target) -> Target:
     program, _, url = place.url.partition("+")
-    parts = urlsplit(url)
-    path, at, commit = parts.path.rpartition("@")
-    clean = parts._replace(path=path).geturl() if at else url
-    return replace(place, kind=PipKind.VCS, url=clean, program=program, commit=commit if at else "")
+    repository, reference = split_reference(url)
+    return replace(place, kind=PipKind.VCS, url=repository, program=program, commit=reference)

@@ -17,6 +17,7 @@ from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line, sp
 from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.errors import InputError
 from conda_llmenv.locks.distribution_files import file_version, is_wheel
+from conda_llmenv.locks.facts import PLATFORM
 from conda_llmenv.locks.header import read_head, with_head
 from conda_llmenv.locks.pip_hashes import checked_hash, split_hash, strong
 from conda_llmenv.locks.pip_index import option_lines
@@ -30,9 +31,6 @@ MAX_CHARACTERS = 16_000_000
 
 MAX_PROBLEMS = 200
 """After so many mistakes a file is given up: it is something else."""
-
-PLATFORM = "platform"
-"""The comment of the head that names the platform."""
 
 _HASH = re.compile(r"\s--hash=['\"]?(?P<hash>[^\s'\"]*)['\"]?")
 _NO_HASH = "its hash is not known"

@@ -12,6 +12,9 @@ from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.hardware import check_after
 from conda_llmenv.locks.as_layer import as_layer
+from conda_llmenv.locks.dependencies import spec_name
+from conda_llmenv.locks.exact import without_sha256
+from conda_llmenv.locks.facts import TIER
 from conda_llmenv.locks.pip_plan import locked_plan
 from conda_llmenv.model import (
     Channel,
@@ -114,7 +117,7 @@ def _spec(request: LockedRequest, platform: LockedPlatform, tools: Tools) -> Env
     """Return what the lock asks for, with the tier it was made for, if that is known here."""
     layer = as_layer(request.lock, platform, request.display, pinned=not request.lock.specs)
     spec = merge((layer,))
-    tier = request.lock.facts.get("tier")
+    tier = request.lock.facts.get(TIER)
     if not tier:
         return spec
     try:
@@ -125,8 +128,7 @@ def _spec(request: LockedRequest, platform: LockedPlatform, tools: Tools) -> Env
 
 
 def _refuse_unhashed(request: LockedRequest, platform: LockedPlatform) -> None:
-    bare = [record.name for record in platform.records if not record.sha256]
-    bare += [package.name for package in platform.pip if not package.hashes]
+    bare = without_sha256(platform)
     if bare:
         raise InputError(
             f"{len(bare)} packages of {request.display} have no sha256, and hashes are required",
@@ -160,13 +162,9 @@ def _inconsistencies(request: LockedRequest, platform: LockedPlatform, drafted: 
 
 
 def _unneeded(lock: Lock, platform: LockedPlatform) -> Iterator[str]:
-    needed = {_name(text) for text in lock.specs}
-    needed |= {_name(text) for record in platform.records for text in record.depends}
+    needed = set(map(spec_name, lock.specs))
+    needed |= {spec_name(text) for record in platform.records for text in record.depends}
     yield from (record.name for record in platform.records if record.name not in needed)
-
-
-def _name(text: str) -> str:
-    return text.rpartition("::")[2].replace("=", " ").replace("[", " ").split()[0]
 
 
 def _machine(text: str) -> str:

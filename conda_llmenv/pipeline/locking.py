@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.engines.rattler.matching import Installed
 from conda_llmenv.errors import InputError, LlmenvError
-from conda_llmenv.locks.as_layer import IMPORTS
+from conda_llmenv.locks.facts import IMPORTS, TIER, stated, versions
 from conda_llmenv.locks.fit import changes
 from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.pip_fit import pip_misfits
@@ -20,9 +20,6 @@ from conda_llmenv.pipeline.create import ALWAYS_SET, wanted_imports, with_pip
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, draft, make_plan, with_tier
 from conda_llmenv.pipeline.tools import Tools
 from conda_llmenv.redact import strip
-
-SHOWN = {"python": "python", "cuda-version": "CUDA", "pytorch": "torch"}
-"""Packages whose version a reader looks for first, with their label."""
 
 
 class LockRequest(Struct, frozen=True):
@@ -169,16 +166,11 @@ def _facts(plan: Plan) -> dict[str, str]:
     draft, spec = plan.draft, plan.spec
     cuda = next((one.version for one in draft.virtual if one.name == "__cuda"), "")
     found = {
-        "tier": spec.tier.name if spec.tier else "",
+        TIER: spec.tier.name if spec.tier else "",
         "recipe": spec.recipe.name if spec.recipe else "",
-        **{label: _version(plan, name) for name, label in SHOWN.items()},
+        **versions(plan.solution.records),
         "driver": draft.facts.driver or (f"none here; planned for __cuda={cuda}" if cuda else ""),
         IMPORTS: " ".join(wanted_imports(plan)),
         "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
     }
-    return {label: text for label, text in found.items() if text}
-
-
-def _version(plan: Plan, name: str) -> str:
-    record = plan.solution.record(name)
-    return record.version if record is not None else ""
+    return stated(found)

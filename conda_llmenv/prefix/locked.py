@@ -12,15 +12,13 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.locks.facts import TIER, stated, versions
 from conda_llmenv.locks.options import portable
 from conda_llmenv.model import AskedEnvironment, Channel, EnvState, Lock, LockedPlatform, PipPackage, Record
 from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.state import read_spec, read_state
 from conda_llmenv.prefix.variables import read_variables
 from conda_llmenv.redact import MASK, strip
-
-SHOWN = {"python": "python", "cuda-version": "CUDA", "pytorch": "torch"}
-"""Packages whose version a reader looks for first, with their label."""
 
 _COMMIT = re.compile(r"@[0-9a-f]{40}")
 _BY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(\[[^\]]*\])?\s*([=<>~!;]|--|$)")
@@ -187,8 +185,6 @@ def _noted(known: Mapping[str, Any], one: Distribution) -> PipPackage:
 
 
 def _facts(records: Sequence[Record], state: EnvState | None) -> dict[str, str]:
-    versions = {record.name: record.version for record in records}
-    facts = {"tier": state.tier or "", "recipe": state.recipe or ""} if state else {}
-    facts |= {label: versions.get(name, "") for name, label in SHOWN.items()}
-    facts["date"] = state.created if state else ""
-    return {label: text for label, text in facts.items() if text}
+    if state is None:
+        return versions(records)
+    return stated({TIER: state.tier or "", "recipe": state.recipe or "", **versions(records), "date": state.created})

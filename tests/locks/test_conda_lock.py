@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from conda_llmenv.compose.yamltree import Mapping, parse_tree
 from conda_llmenv.errors import FileFormatError, InputError
 from conda_llmenv.locks.conda_lock import read, write
-from conda_llmenv.locks.entries import LEFT_OUT
+from conda_llmenv.locks.facts import LEFT_OUT
 from conda_llmenv.model import Channel, LockedPlatform
 from tests.locks.samples import COMMIT, FOREIGN, FORGE, LOCK, record, wheel
 

@@ -120,3 +120,9 @@ def test_what_was_asked_is_written_unpinned() -> None:
     """The same form without a head and without versions nobody asked for."""
     text = write_asked(AskedEnvironment(("python >=3.10", "six"), channels=("conda-forge",)))
     assert text == "channels:\n  - conda-forge\ndependencies:\n  - python >=3.10\n  - six\n"
+
+
+def test_a_head_that_somebody_broke_says_nothing() -> None:
+    """What is asked for is left open where its line is no list, even one that no reader of JSON would survive."""
+    for asked in ("{}", "[", "[" * 100_000):
+        assert read_head(f"{FIRST_LINE}\n# asked: {asked}\n").specs == ()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from conda_llmenv.errors import FileFormatError, InputError
+from conda_llmenv.locks.exact import without_sha256
 from conda_llmenv.locks.header import is_edited
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
 from tests.locks.samples import CANARY, COMMITTED, LOCK, READ, WRITE, locks, record, wheel
@@ -283,3 +284,18 @@ def test_a_list_names_a_real_platform() -> None:
     """What a list calls its platform has to be one."""
     with pytest.raises(FileFormatError, match=r"'\.\./x' is no platform of conda"):
         READ["explicit"]("# platform: ../x\n@EXPLICIT\n", "lock")
+
+
+def test_only_a_sha256_or_a_longer_hash_is_proof() -> None:
+    """An md5 alone is none: anybody can make another file that has it."""
+    digest = "0" * 64
+    platform = LockedPlatform(
+        "linux-64",
+        (replace(record("proven"), sha256=digest), replace(record("weak"), sha256=None)),
+        (
+            PipPackage("bare", "1", "bare==1"),
+            PipPackage("long", "1", "long==1", (f"sha512:{digest * 2}",)),
+            PipPackage("short", "1", "short==1", ("md5:" + "0" * 32,)),
+        ),
+    )
+    assert without_sha256(platform) == ("weak", "bare", "short")

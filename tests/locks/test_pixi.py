@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from conda_llmenv.engines.rattler.pixi_lock import read
 from conda_llmenv.errors import FileFormatError
-from conda_llmenv.locks.entries import LEFT_OUT
+from conda_llmenv.locks.facts import LEFT_OUT
 from conda_llmenv.locks.pixi import write
 from conda_llmenv.model import Channel, LockedPlatform, PipArtifact, PipPackage
 from tests.locks.samples import COMMIT, FILES, FOREIGN, FORGE, LOCK, record, wheel

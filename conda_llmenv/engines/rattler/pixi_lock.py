@@ -23,7 +23,8 @@ from rattler.exceptions import ParseCondaLockError
 from conda_llmenv.compose.yamltree import Node, Scalar
 from conda_llmenv.engines.rattler.convert import to_record
 from conda_llmenv.locks.addresses import channel_of, clean, has_blank, noarch_kind
-from conda_llmenv.locks.entries import DIGITS, NOARCH, Entries, left_out
+from conda_llmenv.locks.entries import DIGITS, NOARCH, Entries
+from conda_llmenv.locks.facts import left_out
 from conda_llmenv.locks.header import read_head
 from conda_llmenv.locks.pip_entries import Entry, git_entry
 from conda_llmenv.locks.pixi import DIRECT, ENVIRONMENT, options_of
