@@ -12,21 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
-from conda_llmenv.compose.problems import Problems, Unreadable
 from conda_llmenv.locks.addresses import SUBDIR, Address, clean, has_blank, parse_address
 from conda_llmenv.locks.distribution_files import file_version, is_version, same_version
-from conda_llmenv.model import Channel, LockedPlatform, Origin, PipPackage, Record
-from conda_llmenv.redact import has_placeholder, mask
+from conda_llmenv.locks.mistakes import Mistakes
+from conda_llmenv.model import Channel, LockedPlatform, PipPackage, Record
+from conda_llmenv.redact import mask
 
 DIGITS = {"sha256": 64, "md5": 32}
 """Hexadecimal digits of each kind of hash."""
 
 NOARCH = "noarch"
 
+TOKEN_HINT = "remove `/t/<TOKEN>`, the token comes from your configuration; or name a variable: ${TOKEN}"
+"""What to do about a placeholder in the address of a channel."""
+
 _PIP_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
-class Entries:
+class Entries(Mistakes):
     """Collects the packages of a lockfile, and what is wrong with them.
 
     Args:
@@ -37,48 +40,16 @@ class Entries:
     """
 
     def __init__(self, display: str) -> None:
+        super().__init__(display)
         self.lines: dict[str, int] = {}
-        self._display = display
         self._bases: set[str] | None = None
-        self._problems = Problems()
         self._seen: dict[tuple[str, str, str], int] = {}
         self._records: dict[str, list[Record]] = {}
         self._pip: dict[str, list[PipPackage]] = {}
 
-    def problem(self, line: int | None, text: str, *, hint: str = "") -> None:
-        """Note a mistake at a line."""
-        self._problems.add(Origin(self._display, line or 1), text, hint=hint)
-
-    def unreadable(self, error: Unreadable) -> None:
-        """Note why a text cannot be read at all, and report it.
-
-        Raises:
-            FileFormatError: always.
-        """
-        self.problem(error.line, error.text, hint=error.hint)
-        self.raise_if_any()
-
-    def raise_if_any(self) -> None:
-        """Report every mistake noted so far.
-
-        Raises:
-            FileFormatError: there is at least one.
-        """
-        self._problems.raise_if_any()
-
     def only_from(self, channels: Iterable[Channel]) -> None:
         """Hold every package added from now on to these channels."""
         self._bases = {clean(channel.url).rstrip("/") for channel in channels}
-
-    def placeholders(self, text: str) -> None:
-        """Note every line, comments aside, that somebody's export left a placeholder in."""
-        for number, line in enumerate(text.split("\n"), 1):
-            if has_placeholder(line) and not line.lstrip().startswith("#"):
-                self.problem(
-                    number,
-                    "a placeholder stands where the token was",
-                    hint="remove `/t/<TOKEN>`, the token comes from your configuration; or name a variable: ${TOKEN}",
-                )
 
     def digests(self, line: int, name: str, found: Mapping[str, str | None]) -> dict[str, str]:
         """Return the hashes of an entry, in lower case; one that is no hash is a mistake."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from conda_llmenv.locks.addresses import Address, channel_of
 from conda_llmenv.locks.distribution_files import file_version
-from conda_llmenv.locks.entries import NOARCH, Entries
+from conda_llmenv.locks.entries import NOARCH, TOKEN_HINT, Entries
 from conda_llmenv.locks.exact import exact, why_not
 from conda_llmenv.locks.header import read_head, read_json, with_head
 from conda_llmenv.locks.linking import linking_order
@@ -62,7 +62,7 @@ def read(text: str, display: str) -> Lock:
     """
     lines = text.replace("\r\n", "\n").split("\n")
     entries = Entries(display)
-    entries.placeholders(text)
+    entries.placeholders(text, TOKEN_HINT)
     if MARK not in (line.strip() for line in lines):
         entries.problem(1, f"no line says {MARK}, so this is no explicit list")
         entries.raise_if_any()

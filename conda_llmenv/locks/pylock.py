@@ -15,10 +15,11 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from conda_llmenv.compose.pip_lines import Option, parse_line
-from conda_llmenv.compose.problems import Problems, Unreadable
+from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.errors import InputError
 from conda_llmenv.locks.distribution_files import is_version
 from conda_llmenv.locks.header import read_head, with_head
+from conda_llmenv.locks.mistakes import Mistakes
 from conda_llmenv.locks.pip_hashes import checked_hash
 from conda_llmenv.locks.pip_index import PUBLIC_INDEX, index_of
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
@@ -26,14 +27,11 @@ from conda_llmenv.locks.pip_selection import settled
 from conda_llmenv.locks.pip_tables import File, Table, check_file, package_of, read_table, table_of
 from conda_llmenv.locks.pip_targets import target_of
 from conda_llmenv.locks.pip_toml import TomlText, read_toml, written
-from conda_llmenv.model import Lock, LockedPlatform, Origin, PipPackage
-from conda_llmenv.redact import has_placeholder, strip
+from conda_llmenv.model import Lock, LockedPlatform, PipPackage
+from conda_llmenv.redact import strip
 
 VERSION = "1.0"
 TOOL = "llmenv"
-
-MAX_PROBLEMS = 200
-"""After so many mistakes a file is given up: it is something else."""
 
 
 def write(lock: Lock) -> str:
@@ -117,7 +115,7 @@ def read(text: str, display: str) -> Lock:
     packages = tuple(sorted((package for _, package, _ in tables), key=lambda package: package.name))
     tool = reading.tool()
     options = reading.options(tool) if tool else tuple(_index_options(table for table, _, _ in tables))
-    reading.problems.raise_if_any()
+    reading.mistakes.raise_if_any()
     head = read_head(text)
     return Lock(
         platforms=(LockedPlatform(str(tool.get("platform", ANY)), (), packages),),
@@ -138,31 +136,20 @@ class _Reading(Struct):
     """One file being read, with the problems found so far."""
 
     toml: TomlText
-    display: str
-    problems: Problems
-    found: int = 0
+    mistakes: Mistakes
 
     @classmethod
     def start(cls, text: str, display: str) -> _Reading:
-        problems = Problems()
+        mistakes = Mistakes(display)
         try:
             toml = read_toml(text)
         except Unreadable as error:
-            problems.add(Origin(display, error.line), error.text, column=error.column)
-            problems.raise_if_any()
+            mistakes.unreadable(error)
             raise
-        reading = cls(toml, display, problems)
+        reading = cls(toml, mistakes)
         reading.check_top()
-        for number, line in enumerate(toml.lines, start=1):
-            if has_placeholder(line) and not line.lstrip().startswith("#"):
-                reading.add(number, "a placeholder stands here instead of a token", "write ${NAME} of a variable")
+        mistakes.placeholders(text)
         return reading
-
-    def add(self, line: int, text: str, hint: str = "") -> None:
-        self.problems.add(Origin(self.display, line), text, hint=hint)
-        self.found += 1
-        if self.found == MAX_PROBLEMS:
-            self.problems.raise_if_any()
 
     def check_top(self) -> None:
         version = self.toml.data.get("lock-version")
@@ -172,14 +159,14 @@ class _Reading(Struct):
             known = False
         if not known:
             line = self.toml.line_of("lock-version")
-            self.add(line, f"lock-version {version!r} is not known here", f"known is {VERSION}")
-            self.problems.raise_if_any()
+            self.mistakes.problem(line, f"lock-version {version!r} is not known here", hint=f"known is {VERSION}")
+            self.mistakes.raise_if_any()
 
     def tables(self) -> list[tuple[Table, PipPackage, int]]:
         """Return every table with its package and its line."""
         entries = self.toml.data.get("packages")
         if not isinstance(entries, list):
-            self.add(self.toml.line_of("packages"), "`packages` is not an array of tables")
+            self.mistakes.problem(self.toml.line_of("packages"), "`packages` is not an array of tables")
             return []
         found: list[tuple[Table, PipPackage, int]] = []
         seen: dict[str, int] = {}
@@ -189,13 +176,14 @@ class _Reading(Struct):
             except Unreadable as error:
                 name = entry.get("name") if isinstance(entry, dict) else None
                 said = f"{name[:80]}: " if isinstance(name, str) and name.isprintable() else ""
-                self.add(error.line or line, f"{said}{error.text}", error.hint)
+                self.mistakes.problem(error.line or line, f"{said}{error.text}", hint=error.hint)
                 continue
             if picked is None:
                 continue
             table, package = picked
             if package.name in seen:
-                self.add(line, f"{package.name} is locked twice, first in line {seen[package.name]}", _ONE_SELECTION)
+                text = f"{package.name} is locked twice, first in line {seen[package.name]}"
+                self.mistakes.problem(line, text, hint=_ONE_SELECTION)
                 continue
             seen[package.name] = line
             found.append((table, package, line))
@@ -238,7 +226,8 @@ class _Reading(Struct):
             return {}
         line = self.toml.line_of(f"tool.{TOOL}")
         if not isinstance(ours, dict) or ours.get("platform") not in (ANY, *MARKERS):
-            self.add(line, f"tool.{TOOL} names no platform that is known", f"known are {', '.join(MARKERS)}")
+            text = f"tool.{TOOL} names no platform that is known"
+            self.mistakes.problem(line, text, hint=f"known are {', '.join(MARKERS)}")
             return {}
         return ours
 
@@ -250,7 +239,7 @@ class _Reading(Struct):
         at = self.toml.line_of("pip-options")
         for line in lines:
             if not _is_option(line):
-                self.add(at, f"{line!r} is no option line of pip")
+                self.mistakes.problem(at, f"{line!r} is no option line of pip")
         return tuple(map(str, lines))
 
 

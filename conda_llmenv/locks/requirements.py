@@ -14,23 +14,19 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from conda_llmenv.compose.pip_lines import Include, Line, Option, parse_line, split_comment
-from conda_llmenv.compose.problems import Problems, Unreadable
+from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.errors import InputError
 from conda_llmenv.locks.distribution_files import file_version, is_wheel
 from conda_llmenv.locks.facts import PLATFORM
 from conda_llmenv.locks.header import read_head, with_head
+from conda_llmenv.locks.mistakes import PLACEHOLDER, Mistakes
 from conda_llmenv.locks.pip_hashes import checked_hash, split_hash, strong
 from conda_llmenv.locks.pip_index import option_lines
 from conda_llmenv.locks.pip_platforms import ANY, MARKERS
 from conda_llmenv.locks.pip_targets import target_of, target_of_line
-from conda_llmenv.model import Lock, LockedPlatform, Origin, PipKind, PipPackage
+from conda_llmenv.locks.pip_toml import MAX_CHARACTERS
+from conda_llmenv.model import Lock, LockedPlatform, PipKind, PipPackage
 from conda_llmenv.redact import has_placeholder, strip
-
-MAX_CHARACTERS = 16_000_000
-"""Longest text read."""
-
-MAX_PROBLEMS = 200
-"""After so many mistakes a file is given up: it is something else."""
 
 _HASH = re.compile(r"\s--hash=['\"]?(?P<hash>[^\s'\"]*)['\"]?")
 _NO_HASH = "its hash is not known"
@@ -107,13 +103,13 @@ def read(text: str, display: str) -> Lock:
     Raises:
         FileFormatError: a line is not pinned or cannot be read; every problem is named with its line.
     """
-    reading = _Reading(display)
+    reading = _Reading(Mistakes(display))
     if len(text) > MAX_CHARACTERS:
-        reading.add(1, f"longer than {MAX_CHARACTERS:,} characters")
+        reading.mistakes.problem(1, f"longer than {MAX_CHARACTERS:,} characters")
     else:
         for number, line in _logical_lines(text):
             reading.take(number, line)
-    reading.problems.raise_if_any()
+    reading.mistakes.raise_if_any()
     head = read_head(text)
     subdir = head.facts.get(PLATFORM, ANY)
     packages = tuple(sorted(reading.packages.values(), key=lambda one: one.name))
@@ -145,18 +141,10 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 class _Reading(Struct):
     """What has been read of one file so far."""
 
-    display: str
-    problems: Problems = field(default_factory=Problems)
+    mistakes: Mistakes
     options: list[str] = field(default_factory=list)
     packages: dict[str, PipPackage] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
-    found: int = 0
-
-    def add(self, number: int, text: str, hint: str = "") -> None:
-        self.problems.add(Origin(self.display, number), text, hint=hint)
-        self.found += 1
-        if self.found == MAX_PROBLEMS:
-            self.problems.raise_if_any()
 
     def take(self, number: int, written: str) -> None:
         """Read one line; what is wrong with it is noted."""
@@ -164,13 +152,13 @@ class _Reading(Struct):
         if not line:
             return
         if has_placeholder(line):
-            self.add(number, "a placeholder stands here instead of a token", "write ${NAME} of a variable")
+            self.mistakes.problem(number, PLACEHOLDER, hint="write ${NAME} of a variable")
             return
         try:
             for parsed in parse_line(line):
                 self._take(number, parsed)
         except Unreadable as error:
-            self.add(number, error.text, error.hint)
+            self.mistakes.problem(number, error.text, hint=error.hint)
 
     def _take(self, number: int, parsed: Option | Include | Line) -> None:
         if isinstance(parsed, Include):

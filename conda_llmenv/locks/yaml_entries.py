@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from conda_llmenv.compose.problems import Unreadable
 from conda_llmenv.compose.reading import is_null
 from conda_llmenv.compose.yamltree import Mapping, Node, Scalar, Sequence, parse_tree
-from conda_llmenv.locks.entries import Entries
+from conda_llmenv.locks.entries import TOKEN_HINT, Entries
 
 MAX_VALUES = 2_000_000
 """Most values read from one lockfile; several hundred packages for six platforms in ten environments need 200,000."""
@@ -82,6 +82,6 @@ def read_fields(text: str, entries: Entries) -> Fields:
         entries.unreadable(error)
         raise
     fields = Fields(entries, root, "the lockfile")
-    entries.placeholders(text)
+    entries.placeholders(text, TOKEN_HINT)
     entries.raise_if_any()
     return fields
