@@ -24,7 +24,7 @@ REVERSED = "~reversed"
 
 
 def questions_of(asked: Asked, place: Place, repodata: Path) -> Iterable[Question]:
-    """Yield the case's request and, where it is cheap and has several specs, the same one in another order."""
+    """Yield the case's request and, where it has several specs, the same one in another order."""
     request = request_of(asked.case, place, repodata)
     yield Question(asked.id, request)
     if reversible(asked):
@@ -44,7 +44,7 @@ def questions_of(asked: Asked, place: Place, repodata: Path) -> Iterable[Questio
 
 def reversible(asked: Asked) -> bool:
     """Return whether a case is also asked with its specs the other way round."""
-    return asked.world != "recorded" and len(asked.case.specs) > 1
+    return len(asked.case.specs) > 1
 
 
 def request_of(case: Case, place: Place, repodata: Path) -> SolveRequest:
