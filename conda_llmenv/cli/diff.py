@@ -124,15 +124,10 @@ def _file(path: Path, *, quiet: bool) -> Named:
 
 
 def _environment(prefix: Path) -> Named:
-    """Return an environment, for the platform its packages are for."""
     from conda_llmenv.locks.sides import EVERYTHING, INSTALLED
     from conda_llmenv.prefix.locked import read_asked, read_lock
 
     lock = read_lock(prefix, subdir=_this_platform())
-    (platform,) = lock.platforms
-    subdirs = {record.subdir for record in platform.records} - {"", "noarch"}
-    if len(subdirs) == 1:
-        lock = replace(lock, platforms=(replace(platform, subdir=subdirs.pop()),))
     return Named(str(prefix), lock, EVERYTHING if read_asked(prefix) is not None else INSTALLED)
 
 

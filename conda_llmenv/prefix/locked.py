@@ -11,10 +11,11 @@ import msgspec
 from msgspec import Struct
 from packaging.utils import canonicalize_name
 
-from conda_llmenv.errors import PrefixError
+from conda_llmenv.locks.addresses import channel_of
 from conda_llmenv.locks.facts import TIER, stated, versions
 from conda_llmenv.locks.options import portable
 from conda_llmenv.model import AskedEnvironment, Channel, EnvState, Lock, LockedPlatform, PipPackage, Record
+from conda_llmenv.prefix.conda_meta import decode_records
 from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.state import read_spec, read_state
 from conda_llmenv.prefix.variables import read_variables
@@ -53,7 +54,7 @@ def read_lock(prefix: Path, channels: Sequence[Channel] = (), *, subdir: str = "
     Args:
         prefix: the environment.
         channels: what to list where we have not made it and so do not know what was asked for.
-        subdir: the platform it is for.
+        subdir: the platform it is for, where its packages do not say it.
 
     Raises:
         PrefixError: its records or its state are broken.
@@ -62,7 +63,7 @@ def read_lock(prefix: Path, channels: Sequence[Channel] = (), *, subdir: str = "
     records = read_records(prefix)
     asked: Mapping[str, Any] = spec["asked"] if spec else {}
     return Lock(
-        platforms=(LockedPlatform(subdir, records, tuple(_pip(spec, distributions(prefix)))),),
+        platforms=(LockedPlatform(_platform_of(records) or subdir, records, tuple(_pip(spec, distributions(prefix)))),),
         channels=tuple(_channels(spec) if spec else channels or _channels_of(records)),
         nodefaults=bool(asked.get("nodefaults")),
         specs=tuple(text for one in asked.get("dependencies", ()) for text in one["specs"]),
@@ -101,16 +102,10 @@ def read_records(prefix: Path) -> tuple[Record, ...]:
     Raises:
         PrefixError: a record is broken; the message names the file.
     """
-    return tuple(sorted(map(_record, (prefix / "conda-meta").glob("*.json")), key=lambda record: record.name))
+    return tuple(sorted(map(_record, decode_records(prefix, _Package)), key=lambda record: record.name))
 
 
-def _record(path: Path) -> Record:
-    try:
-        package = msgspec.json.decode(path.read_bytes(), type=_Package)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise PrefixError(
-            f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
-        ) from error
+def _record(package: _Package) -> Record:
     return Record(
         name=package.name,
         version=package.version,
@@ -148,10 +143,16 @@ def _channels(spec: Mapping[str, Any]) -> Iterator[Channel]:
         yield Channel(url if MASK in name else name, url)
 
 
+def _platform_of(records: Sequence[Record]) -> str:
+    """Return the platform that packages are for; empty where all of them are for any, or they contradict each other."""
+    subdirs = {record.subdir for record in records} - {"", "noarch"}
+    return subdirs.pop() if len(subdirs) == 1 else ""
+
+
 def _channels_of(records: Sequence[Record]) -> Iterator[Channel]:
     """Yield where the packages come from, in the order of the alphabet: nobody knows which came first."""
     for url in sorted({record.channel for record in records if record.channel}):
-        yield Channel(url.rpartition("/")[2] if url.startswith("https://conda.anaconda.org/") else url, url)
+        yield from channel_of(url)
 
 
 def _pip(spec: Mapping[str, Any] | None, present: Sequence[Distribution]) -> Iterator[PipPackage]:

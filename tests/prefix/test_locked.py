@@ -81,6 +81,20 @@ def test_somebody_elses_environment(prefix: Path) -> None:
     assert read_asked(prefix) is None
 
 
+def test_the_packages_say_platform_and_channels(prefix: Path) -> None:
+    """An environment for another platform is called so; a label is part of its channel's name."""
+    record = prefix / "conda-meta" / "python-3.11.7-h0_0.json"
+    said = json.loads(record.read_text())
+    said |= {
+        "subdir": "osx-arm64",
+        "url": "https://conda.anaconda.org/pytorch/label/dev/osx-arm64/python-3.11.7-h0_0.conda",
+    }
+    record.write_text(json.dumps(said))
+    lock = read_lock(prefix, subdir="linux-64")
+    assert [platform.subdir for platform in lock.platforms] == ["osx-arm64"]
+    assert lock.channels == (Channel("pytorch/label/dev", "https://conda.anaconda.org/pytorch/label/dev"),)
+
+
 def test_our_own_environment(prefix: Path) -> None:
     """What was asked for gives channels in order, index lines, pins and hashes; nothing of it holds a secret."""
     next(prefix.glob("lib/python3*/site-packages/theirs-*/direct_url.json")).unlink()

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from conda_llmenv.errors import PrefixError
-from conda_llmenv.prefix.durable import disk_errors
+from conda_llmenv.prefix.conda_meta import decode_records
 from conda_llmenv.prefix.integrity.model import Owner, Package, Recorded
 
 ENTRY_POINTS = ("unix_python_entry_point", "windows_python_entry_point_script", "windows_python_entry_point_exe")
@@ -64,18 +63,8 @@ def read_conda_records(prefix: Path) -> tuple[CondaRecord, ...]:
     Raises:
         PrefixError: a record is broken; the message names the file.
     """
-    with disk_errors("list", prefix / "conda-meta"):
-        files = sorted((prefix / "conda-meta").glob("*.json"))
-    return tuple(sorted(map(_read, files), key=lambda record: (record.name, record.version, record.build)))
-
-
-def _read(path: Path) -> CondaRecord:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=CondaRecord)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise PrefixError(
-            f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
-        ) from error
+    records = decode_records(prefix, CondaRecord)
+    return tuple(sorted(records, key=lambda record: (record.name, record.version, record.build)))
 
 
 def recorded_paths(records: Iterable[CondaRecord]) -> Iterator[tuple[str, Recorded]]:
