@@ -7,7 +7,6 @@ Every engine that can run here is put to it. What else covers these faults: 12, 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -18,19 +17,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.conda.conftest import CONDA_PYTHON, has_module
 from tests.http_channel import ChannelServer, Fault, serve
 from tests.program import Ended, Program
 
 SECONDS = 2
 """The read timeout of these tests."""
 
-CONDA_PYTHON = os.environ.get("CONDA_PYTHON", "")
 BLOB = "share/big-blob.bin"
 ENGINES = [
     pytest.param("rattler", id="rattler"),
     *(
-        pytest.param(name, id=name, marks=[pytest.mark.conda, pytest.mark.skipif(not CONDA_PYTHON, reason="no conda")])
-        for name in ("conda", "libmamba")
+        pytest.param(
+            name, id=name, marks=[pytest.mark.conda, pytest.mark.skipif(not has_module(module), reason=f"no {module}")]
+        )
+        for name, module in (("conda", "conda"), ("libmamba", "libmambapy.solver"))
     ),
 ]
 

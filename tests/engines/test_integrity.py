@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from conda_llmenv.engines.rattler.cache import PackageCache, is_sound
+from conda_llmenv.engines.package_cache import PackageCache, is_sound
 from conda_llmenv.errors import InstallFailed, NoSpace
 from conda_llmenv.model import Solution
 from tests.channel.stubs import BLOB_BYTES

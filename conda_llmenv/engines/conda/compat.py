@@ -6,10 +6,8 @@ themselves and outlive a parent that is killed; before, and where no processes c
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,20 +37,7 @@ def forget_cutoff() -> None:
     vars(context).pop("exclude_newer_policy", None)
 
 
-LAST_MOMENTS = 0.02
-"""Seconds that threads of a solver are left for what they are at when the interpreter is about to end."""
-
-
 @functools.cache
-def outlive_solver() -> None:
-    """Let threads of the solver come to their end before the interpreter does.
-
-    py-rattler 0.26 hands over a result from a thread that afterwards still has to let go of the interpreter; where the
-    program ends in that instant, it crashes.
-    """
-    atexit.register(time.sleep, LAST_MOMENTS)
-
-
 def solver_backend() -> Any:
     """Return the class of the configured solver.
 

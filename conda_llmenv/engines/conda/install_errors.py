@@ -17,14 +17,10 @@ from requests.exceptions import TooManyRedirects  # type: ignore[import-untyped]
 from conda_llmenv.engines.conda.faults import Fault, os_error, path_of, translated
 from conda_llmenv.engines.disk import DISK_FULL, UNWRITABLE, disk_failure
 from conda_llmenv.engines.metadata import damaged_records
+from conda_llmenv.engines.package_cache import EXTRACTED, TAMPERED
 from conda_llmenv.errors import InstallFailed, LlmenvError
 from conda_llmenv.model import InstallRequest
 from conda_llmenv.redact import mask
-
-TAMPERED = "nothing of it was kept; if trying again does not help, tell the channel: it may have been tampered with"
-
-EXTRACTED = 8
-"""How many times bigger than its archive a package may be once extracted."""
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from conda_llmenv.engines.conda.interruption import connections_ended_by_signals
 from conda_llmenv.engines.conda.settings import package_caches, scoped
 from conda_llmenv.engines.conda.silence import silenced
 from conda_llmenv.engines.credentials import Credentials, base_of
-from conda_llmenv.engines.rattler.cache import PackageCache
+from conda_llmenv.engines.package_cache import PackageCache
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import InstallRequest, Notice, Record
 from conda_llmenv.ports import Reporter

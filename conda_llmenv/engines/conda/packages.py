@@ -29,7 +29,7 @@ from requests.exceptions import ChunkedEncodingError  # type: ignore[import-unty
 
 from conda_llmenv.engines.conda import convert
 from conda_llmenv.engines.conda.progress import Bar
-from conda_llmenv.engines.rattler.cache import PackageCache, is_sound
+from conda_llmenv.engines.package_cache import PackageCache, is_sound
 from conda_llmenv.errors import InstallFailed
 from conda_llmenv.model import Record
 from conda_llmenv.ports import Reporter

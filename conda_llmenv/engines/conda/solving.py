@@ -13,12 +13,13 @@ from conda.models.match_spec import MatchSpec
 from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
-from conda_llmenv.engines.conda.compat import outlive_solver, solver_backend
+from conda_llmenv.engines.conda.compat import solver_backend
 from conda_llmenv.engines.conda.interruption import connections_ended_by_signals
 from conda_llmenv.engines.conda.settings import initialise, scoped
 from conda_llmenv.engines.conda.silence import silenced
 from conda_llmenv.engines.conda.solve_errors import solve_errors
 from conda_llmenv.engines.credentials import Credentials
+from conda_llmenv.engines.leaving import leave_in_order
 from conda_llmenv.errors import InputError, Unsatisfiable
 from conda_llmenv.model import Record, SolveRequest
 from conda_llmenv.ports import Reporter
@@ -131,7 +132,7 @@ def _chosen(
     request: SolveRequest, question: Question, pins: Mapping[str, Any], sources: repodata.Sources, prefix: Path
 ) -> tuple[Any, ...]:
     """Ask conda's solver, as ``conda create`` does, plugins that look at solves included."""
-    outlive_solver()
+    leave_in_order()
     vars(context)["pinned_packages"] = tuple(str(pin) for pin in pins.values())
     solver = solver_backend()(
         str(prefix),

@@ -12,8 +12,8 @@ import rattler
 from rattler.networking import AddHeadersMiddleware
 
 from conda_llmenv.engines.credentials import Credentials, MemoryFile
+from conda_llmenv.engines.leaving import leave_in_order
 from conda_llmenv.engines.options import ClientOptions
-from conda_llmenv.engines.rattler.leaving import leave_in_order
 from conda_llmenv.engines.rattler.logins import AUTH_FILE, logins
 from conda_llmenv.engines.rattler.proxies import choose
 

@@ -19,10 +19,8 @@ from rattler.exceptions import InvalidMatchSpecError, InvalidVersionError
 from conda_llmenv.engines.rattler.compat import build_string
 from conda_llmenv.errors import InputError
 from conda_llmenv.model import Channel, Record, VirtualPackage
+from conda_llmenv.model.solve import SECONDS_END
 from conda_llmenv.redact import mask
-
-SECONDS_END = 253_402_300_799
-"""Repodata holds seconds or milliseconds; as conda does, what would lie beyond the year 9999 is milliseconds."""
 
 
 def to_record(source: rattler.RepoDataRecord) -> Record:
@@ -77,7 +75,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "sha256": record.sha256,
         "md5": record.md5,
         "size": record.size,
-        "timestamp": _ambiguous(record.timestamp),
+        "timestamp": record.repodata_timestamp,
         "depends": record.depends,
         "constrains": record.constrains,
         "noarch": record.noarch,
@@ -93,13 +91,6 @@ def _milliseconds(timestamp: int | None) -> int | None:
     if timestamp is None:
         return None
     return timestamp * 1000 if timestamp <= SECONDS_END else timestamp
-
-
-def _ambiguous(milliseconds: int | None) -> int | None:
-    """Write times before 1978 in seconds: their milliseconds would be read as seconds."""
-    if milliseconds is None or milliseconds > SECONDS_END:
-        return milliseconds
-    return milliseconds // 1000
 
 
 def to_spec(text: str, channels: Iterable[Channel] = ()) -> rattler.MatchSpec:

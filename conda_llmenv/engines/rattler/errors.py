@@ -20,14 +20,10 @@ from rattler.exceptions import (
 from conda_llmenv.engines.disk import DISK_FULL, UNWRITABLE, disk_failure
 from conda_llmenv.engines.explain import conflict_lines, package_names
 from conda_llmenv.engines.metadata import damaged_records
+from conda_llmenv.engines.package_cache import EXTRACTED, TAMPERED
 from conda_llmenv.errors import ChannelUnavailable, InputError, InstallFailed, LlmenvError, Unsatisfiable
 from conda_llmenv.model import Channel, InstallRequest, SolveRequest
 from conda_llmenv.redact import mask, strip
-
-TAMPERED = "nothing of it was kept; if trying again does not help, tell the channel: it may have been tampered with"
-
-EXTRACTED = 8
-"""How many times bigger than its archive a package may be once extracted."""
 
 ANACONDA = "https://conda.anaconda.org"
 """The host that carries labels."""

@@ -14,9 +14,10 @@ import rattler
 from rattler.package_streaming import download_to_writer
 
 from conda_llmenv.engines import metadata
+from conda_llmenv.engines import package_cache as cache
 from conda_llmenv.engines.credentials import Credentials, base_of, without_secrets
 from conda_llmenv.engines.options import ClientOptions
-from conda_llmenv.engines.rattler import cache, compat, convert
+from conda_llmenv.engines.rattler import compat, convert
 from conda_llmenv.engines.rattler.client import channel_client, closed_client, install_config, open_client
 from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors
 from conda_llmenv.engines.rattler.progress import InstallProgress

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rattler import InstallerReporter
 
-from conda_llmenv.engines.rattler.leaving import all_asleep
+from conda_llmenv.engines.leaving import all_asleep
 from conda_llmenv.model import InstallRequest, Record
 from conda_llmenv.ports import Reporter
 

@@ -1,4 +1,4 @@
-"""Leaving a process that has used the library: its threads first, the interpreter after them.
+"""Leaving a process that has used py-rattler: its threads first, the interpreter after them.
 
 A worker thread of the library lets go of the Python objects of a finished call a moment later, for which it takes the
 interpreter's lock; one that gives it back while the interpreter is taken down aborts the process, exit code and all.

@@ -1,8 +1,8 @@
 """What a package cache holds, and whether it is still what was downloaded.
 
-The library checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes
+py-rattler checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes
 the hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both
-gaps are closed here. Layout and lock of the cache are the library's: ``name-version-build/``, beside it
+gaps are closed here. Layout and lock of the cache are its own, and conda reads it too: ``name-version-build/``, beside it
 ``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole.
 """
 
@@ -25,9 +25,13 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from conda_llmenv.engines.rattler.errors import TAMPERED
 from conda_llmenv.errors import InstallFailed, LockBusy, NoSpace
 from conda_llmenv.model import Record
+
+TAMPERED = "nothing of it was kept; if trying again does not help, tell the channel: it may have been tampered with"
+
+EXTRACTED = 8
+"""How many times bigger than its archive a package may be once extracted."""
 
 _PIECE = 1 << 20
 _PATIENCE = 1.0
