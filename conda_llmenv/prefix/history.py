@@ -10,42 +10,13 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from conda_llmenv.prefix.durable import write_file
 from conda_llmenv.prefix.inspect import InstalledRecord
 from conda_llmenv.redact import strip
 from conda_llmenv.unlisted import HISTORY
 
-_SECTION = re.compile(r"==>\s*(?P<date>.+?)\s*<==")
 _ALIAS = re.compile(r"https://conda\.anaconda\.org/(?P<name>.+)")
 _DEFAULTS = re.compile(r"https://repo\.anaconda\.com/pkgs/(?:main|r|free|msys2)")
-
-
-class Revision(Struct, frozen=True):
-    """One section: when (local time), by which command, for which specs, and the packages (``+`` and ``-``)."""
-
-    date: str
-    command: str = ""
-    specs: str = ""
-    changes: tuple[str, ...] = ()
-
-
-def read_history(prefix: Path) -> tuple[Revision, ...]:
-    """Return the revisions, oldest first; lines that no conda writes are passed over.
-
-    Raises:
-        OSError: there is no history, or it may not be read.
-    """
-    revisions: list[Revision] = []
-    for raw in (prefix / HISTORY).read_text("utf-8", errors="replace").splitlines():
-        line = raw.strip()
-        section = _SECTION.match(line)
-        if section:
-            revisions.append(Revision(section["date"]))
-        elif line and revisions:
-            revisions[-1] = _with_line(revisions[-1], line)
-    return tuple(revisions)
 
 
 def write_history(prefix: Path, records: Iterable[InstalledRecord], specs: Sequence[str], command: str) -> None:
@@ -78,18 +49,6 @@ def channel_name(channel: str, subdir: str) -> str:
     if named:
         return named["name"]
     return "defaults" if _DEFAULTS.fullmatch(base) else base
-
-
-def _with_line(revision: Revision, line: str) -> Revision:
-    command = re.match(r"#\s*cmd:\s*(.+)", line)
-    if command:
-        return Revision(revision.date, command[1], revision.specs, revision.changes)
-    specs = re.match(r"#\s*\w+\s*specs:\s*(.+)", line)
-    if specs:
-        return Revision(revision.date, revision.command, specs[1], revision.changes)
-    if line.startswith("#"):
-        return revision
-    return Revision(revision.date, revision.command, revision.specs, (*revision.changes, line))
 
 
 def _one_line(text: str) -> str:

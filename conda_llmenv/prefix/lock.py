@@ -175,18 +175,3 @@ def _strict(path: Path) -> StrictSoftFileLock:
     from filelock import StrictSoftFileLock  # 25 ms that a local file system saves
 
     return StrictSoftFileLock(path, mode=0o600)
-
-
-def cache_lock(
-    cache: Path,
-    *,
-    timeout: float = DEFAULT_TIMEOUT,
-    on_wait: Callable[[str], None] | None = None,
-) -> FolderLock:
-    """Return the lock that serialises fetching and extracting into a shared package cache.
-
-    Raises:
-        OSError: the cache folder cannot be made.
-    """
-    cache.mkdir(parents=True, exist_ok=True)
-    return FolderLock(cache / ".llmenv.lock", what=f"the package cache {cache}", timeout=timeout, on_wait=on_wait)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
-from conda_llmenv.errors import LlmenvError, NotFoundError, PrefixRefused
+from conda_llmenv.errors import NotFoundError, PrefixRefused
 from conda_llmenv.model import Notice
 from conda_llmenv.prefix.durable import disk_errors
 from conda_llmenv.prefix.environments import unregister
@@ -80,16 +80,3 @@ def recover(
             parents = recover_locked(work, assume_dead=assume_dead)
         remove_parents(parents)
     return before != (work.folder.exists(), is_environment(prefix))
-
-
-def cleanup(folders: Iterable[Path], *, lock_timeout: float = 0.0) -> tuple[Notice, ...]:
-    """Settle every unfinished change below folders of environments; what cannot be settled is a notice each."""
-    notices = []
-    for folder in folders:
-        for journal in sorted(folder.glob(".*.llmenv")):
-            prefix = journal.with_name(journal.name[1 : -len(".llmenv")])
-            try:
-                recover(prefix, lock_timeout=lock_timeout)
-            except LlmenvError as error:
-                notices.append(Notice("unfinished", error.message, hint=error.hint))
-    return tuple(notices)

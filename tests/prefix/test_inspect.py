@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from ast import literal_eval
 from pathlib import Path
 
 import pytest
 
 from conda_llmenv.errors import PrefixError
-from conda_llmenv.prefix.history import channel_name, read_history, write_history
+from conda_llmenv.prefix.history import channel_name, write_history
 from conda_llmenv.prefix.inspect import installed, interpreter, size
 from tests.prefix.test_location import environment
 
@@ -80,24 +81,14 @@ def test_the_size_counts_links_once(tmp_path: Path) -> None:
     assert size(tmp_path) < alone + 50_000
 
 
-def test_history_round_trip(prefix: Path) -> None:
+def test_history_is_what_conda_parses(prefix: Path) -> None:
     """What is written is what conda parses: date, command, packages, and specs as a Python list."""
     write_history(prefix, installed(prefix), ("python=3.11", "zlib >=1,<2"), "llmenv create\n-n x")
-    (revision,) = read_history(prefix)
-    assert revision.command == "llmenv create -n x"
-    assert revision.changes == ("+conda-forge/linux-64::python-3.11.9-0", "+conda-forge/linux-64::zlib-1.3-0")
-    assert literal_eval(revision.specs) == ["python=3.11", "zlib >=1,<2"]
-
-
-def test_history_of_others_is_read(prefix: Path) -> None:
-    """Several revisions, odd lines, broken bytes."""
-    (prefix / "conda-meta/history").write_bytes(
-        b"junk\n==> 2026-01-01 10:00:00 <==\n# cmd: conda create -n x\n# conda version: 26.7.1\n+a::b-1-0\n"
-        b"# update specs: ['b']\n\n==>2026-01-02 10:00:00<==\n-a::b-1-0\n\xff\n"
-    )
-    first, second = read_history(prefix)
-    assert (first.command, first.specs, first.changes) == ("conda create -n x", "['b']", ("+a::b-1-0",))
-    assert second.date == "2026-01-02 10:00:00"
+    section, command, *packages, specs = (prefix / "conda-meta/history").read_text().splitlines()
+    assert re.fullmatch(r"==> \d{4}-\d\d-\d\d \d\d:\d\d:\d\d <==", section)
+    assert command == "# cmd: llmenv create -n x"
+    assert packages == ["+conda-forge/linux-64::python-3.11.9-0", "+conda-forge/linux-64::zlib-1.3-0"]
+    assert literal_eval(specs.removeprefix("# update specs: ")) == ["python=3.11", "zlib >=1,<2"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conda_llmenv.errors import LockBusy, PrefixError
-from conda_llmenv.prefix.lock import FolderLock, cache_lock
+from conda_llmenv.prefix.lock import FolderLock
 from conda_llmenv.prefix.mounts import filesystem_type, is_network
 from tests.prefix.test_crashes import environment
 
@@ -141,17 +141,6 @@ def test_a_file_system_without_locks_is_explained(number: str, tmp_path: Path) -
     command += [sys.executable, "-c", HOLD, str(tmp_path / "lock"), "native", "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(tmp_path), timeout=30)
     assert "conda_llmenv.errors.PrefixError: cannot lock " in done.stderr
-
-
-def test_the_cache_lock_makes_its_folder(tmp_path: Path) -> None:
-    """Runs that share a package cache take turns (row 23)."""
-    with (
-        cache_lock(tmp_path / "pkgs"),
-        pytest.raises(LockBusy, match=r"the package cache .*/pkgs is busy"),
-        cache_lock(tmp_path / "pkgs", timeout=0),
-    ):
-        pass
-    assert list((tmp_path / "pkgs").iterdir()) == []
 
 
 MOUNTS = """\

@@ -19,7 +19,7 @@ from conda_llmenv.errors import InputError, Interrupted, LlmenvError, LockBusy, 
 from conda_llmenv.model import EnvState, Owner, Phase
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.journal import Entry, Workplace
-from conda_llmenv.prefix.removal import cleanup, recover
+from conda_llmenv.prefix.removal import recover
 from conda_llmenv.prefix.state import read_spec, read_state, write_state
 from conda_llmenv.prefix.transaction import PrefixTransaction
 from tests.prefix.scenario import NEW, OLD, fail, install, judge, litter, make, registry
@@ -440,16 +440,6 @@ def test_a_broken_journal_is_named_and_nothing_is_touched(content: bytes, prefix
     assert str(journal) in caught.value.message
     assert caught.value.hint
     assert judge(Workplace(prefix).old) == OLD
-
-
-def test_cleanup_settles_a_folder_of_environments(prefix: Path) -> None:
-    """Every leftover is settled; what cannot be is a notice."""
-    leave_unfinished(prefix, dead())
-    stuck = prefix.with_name("stuck")
-    leave_unfinished(stuck, other_host())
-    notices = cleanup([prefix.parent, prefix.parent / "missing"])
-    assert judge(prefix) == OLD
-    assert [str(stuck) in notice.message for notice in notices] == [True]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
