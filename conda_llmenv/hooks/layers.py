@@ -58,8 +58,7 @@ def compose_file(filename: str) -> Any:
         for notice in wanted.notices:
             _tell(notice)
         assume(wanted.virtual)
-        variables = {variable.name: variable.value for variable in wanted.spec.variables if variable.value is not None}
-        return to_conda(wanted.spec, {**ALWAYS_SET, **variables})
+        return to_conda(wanted.spec, {**ALWAYS_SET, **wanted.spec.variable_values})
 
 
 def project_of(path: Path) -> Path:

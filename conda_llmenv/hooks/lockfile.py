@@ -40,6 +40,4 @@ def read_lock(filename: str) -> Any:
         path = Path(filename).absolute()
         library = default_library(path.parent)
         spec = merge((read_fragment(library.file(path), library.read, library.exists),))
-        return to_conda(
-            spec, {variable.name: variable.value for variable in spec.variables if variable.value is not None}
-        )
+        return to_conda(spec, spec.variable_values)

@@ -22,13 +22,15 @@ TORCH_INDEX = "https://download.pytorch.org/whl"
 TORCH_FILES = frozenset({"download.pytorch.org", "download-r2.pytorch.org"})
 """Hosts of PyTorch's own wheels; the pages of its indexes link to both."""
 
+_INDEXES = ("--index-url", "--extra-index-url")
+
 _BUILD = re.compile(r"(?:cu\d+|cpu|rocm[\d.]+|xpu)\Z")
 """Local versions that PyTorch has an index of the same name for."""
 
 
 def index_of(package: PipPackage, options: Iterable[str]) -> str | None:
     """Return the index a distribution comes from, by its files' addresses and the lock's option lines, or None."""
-    named = _named_indexes(options)
+    named = option_values(options, *_INDEXES)
     for artifact in package.artifacts or ():
         parts = urlsplit(artifact.url)
         if parts.hostname == PUBLIC_FILES:
@@ -56,7 +58,7 @@ def option_lines(lock: Lock, platform: LockedPlatform) -> tuple[str, ...]:
     Constraints are left out: everything is pinned, and their files lie on the machine that wrote the lock.
     """
     kept = [strip(line) for line in lock.pip_options if not line.lstrip().startswith(("-c", "--constraint"))]
-    known = {url.rstrip("/") for url in _named_indexes(kept)}
+    known = {url.rstrip("/") for url in option_values(kept, *_INDEXES)}
     for package in platform.pip:
         index = index_of(package, kept) if local_version(package) and not package.direct else None
         if index is not None and index.rstrip("/") not in known:
@@ -74,7 +76,9 @@ def local_version_notices(lock: Lock) -> tuple[Notice, ...]:
 def _is_homeless(package: PipPackage, options: Iterable[str]) -> bool:
     if package.direct or not local_version(package) or index_of(package, options) is not None:
         return False
-    return bool(package.artifacts) or not any(_is_other_place(url) for url in _places(options))
+    return bool(package.artifacts) or not any(
+        _is_other_place(url) for url in option_values(options, *_INDEXES, "--find-links")
+    )
 
 
 def _is_other_place(url: str) -> bool:
@@ -101,16 +105,13 @@ def _shared(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _named_indexes(options: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_values(options, "--index-url", "--extra-index-url"))
+def option_values(lines: Iterable[str], *names: str) -> tuple[str, ...]:
+    """Return the values of the options of these names, in order; a line that pip would not read has none."""
+    return tuple(_values(lines, names))
 
 
-def _places(options: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_values(options, "--index-url", "--extra-index-url", "--find-links"))
-
-
-def _values(options: Iterable[str], *names: str) -> Iterator[str]:
-    for line in options:
+def _values(lines: Iterable[str], names: tuple[str, ...]) -> Iterator[str]:
+    for line in lines:
         try:
             parsed = parse_line(line.strip())
         except Unreadable:

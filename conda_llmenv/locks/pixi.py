@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conda_llmenv.compose.pip_lines import Option, parse_line
 from conda_llmenv.locks.addresses import Address, build_number, noarch_kind, parse_address
 from conda_llmenv.locks.exact import exact
 from conda_llmenv.locks.header import with_head
 from conda_llmenv.locks.pip_entries import Entry
-from conda_llmenv.locks.pip_index import PUBLIC_INDEX, option_lines
+from conda_llmenv.locks.pip_index import PUBLIC_INDEX, option_lines, option_values
 from conda_llmenv.locks.yaml_text import scalar
 from conda_llmenv.model import Lock, Record
 from conda_llmenv.redact import strip
@@ -22,9 +21,6 @@ VERSION = 6
 ENVIRONMENT = "default"
 DIRECT = "direct+"
 """What pixi writes before the address of a distribution that was asked for by it."""
-
-SECONDS_END = 253_402_300_799
-"""As repodata does, the format holds seconds up to here (the year 9999) and milliseconds beyond."""
 
 
 def write(lock: Lock) -> str:
@@ -38,17 +34,6 @@ def write(lock: Lock) -> str:
     }
     body = [f"version: {VERSION}", *_environment(lock, entries), *_packages(entries), ""]
     return with_head("\n".join(body), lock.facts, lock.specs, lock.input_hash)
-
-
-def indexes_of(options: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the indexes and the find-links pages that options of a pip section name; the main index is first."""
-    found: dict[str, list[str]] = {"--index-url": [], "--extra-index-url": [], "--find-links": []}
-    for line in options:
-        for option in parse_line(line.strip()):
-            if isinstance(option, Option) and option.tokens[0] in found:
-                found[option.tokens[0]].append(strip(option.tokens[1]))
-    main = found["--index-url"][-1:] or [PUBLIC_INDEX]
-    return tuple(dict.fromkeys((*main, *found["--extra-index-url"]))), tuple(dict.fromkeys(found["--find-links"]))
 
 
 def options_of(indexes: Sequence[str], find_links: Iterable[str]) -> tuple[str, ...]:
@@ -70,18 +55,20 @@ def _environment(lock: Lock, entries: Mapping[str, Sequence[Record | Entry]]) ->
     yield "    channels:" if lock.channels else "    channels: []"
     yield from (f"    - url: {scalar(strip(channel.url).rstrip('/') + '/')}" for channel in lock.channels)
     if any(platform.pip for platform in lock.platforms) or lock.pip_options:
-        yield from _indexes(line for platform in lock.platforms for line in option_lines(lock, platform))
+        yield from _indexes([line for platform in lock.platforms for line in option_lines(lock, platform)])
     yield "    packages:"
     for subdir, packages in entries.items():
         yield f"      {subdir}:" if packages else f"      {subdir}: []"
         yield from (f"      - {_selector(package)}" for package in packages)
 
 
-def _indexes(options: Iterable[str]) -> Iterator[str]:
-    indexes, pages = indexes_of(options)
+def _indexes(options: Sequence[str]) -> Iterator[str]:
+    """Yield the indexes, the main one first, and the pages of links that are no folders of this machine."""
+    main = option_values(options, "--index-url")[-1:] or (PUBLIC_INDEX,)
     yield "    indexes:"
-    yield from (f"    - {scalar(url)}" for url in indexes)
-    pages = tuple(url for url in pages if "://" in url)
+    for url in dict.fromkeys(map(strip, (*main, *option_values(options, "--extra-index-url")))):
+        yield f"    - {scalar(url)}"
+    pages = dict.fromkeys(strip(url) for url in option_values(options, "--find-links") if "://" in url)
     if pages:
         yield "    find-links:"
         yield from (f"    - url: {scalar(url)}" for url in pages)
@@ -132,7 +119,7 @@ def _conda_values(record: Record) -> dict[str, Any]:
         "license": record.license,
         "purls": record.purls,
         "size": record.size,
-        "timestamp": _timestamp(record.timestamp),
+        "timestamp": record.repodata_timestamp,
         "python_site_packages_path": record.python_site_packages_path,
     }
 
@@ -153,12 +140,6 @@ def _told_by_address(record: Record) -> dict[str, Any]:
 
 def _pypi_values(entry: Entry) -> dict[str, Any]:
     return {"name": entry.name, "version": entry.version, "sha256": entry.sha256, "md5": entry.md5}
-
-
-def _timestamp(milliseconds: int | None) -> int | None:
-    if milliseconds is None or milliseconds > SECONDS_END:
-        return milliseconds
-    return milliseconds // 1000
 
 
 def _fields(values: Mapping[str, Any]) -> Iterator[str]:

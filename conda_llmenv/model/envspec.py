@@ -103,6 +103,11 @@ class EnvSpec(Struct, frozen=True):
     includes: tuple[tuple[str, str], ...] = ()
     notices: tuple[Notice, ...] = ()
 
+    @property
+    def variable_values(self) -> dict[str, str]:
+        """The variables that have a value; one without takes away what would be set otherwise."""
+        return {one.name: one.value for one in self.variables if one.value is not None}
+
     def spec(self, name: str) -> MergedSpec | None:
         """Return the merged spec of a package, or None if no layer asks for it."""
         return next((spec for spec in self.specs if spec.name == name), None)

@@ -24,6 +24,10 @@ class Channel(Struct, frozen=True):
     url: str
 
 
+SECONDS_END = 253_402_300_799
+"""Repodata holds seconds or milliseconds; as conda does, what would lie beyond the year 9999 is milliseconds."""
+
+
 class Record(Struct, frozen=True):
     """One conda package record, engine-neutral.
 
@@ -55,6 +59,13 @@ class Record(Struct, frozen=True):
     def __str__(self) -> str:
         """Return ``name version build``."""
         return f"{self.name} {self.version} {self.build}"
+
+    @property
+    def repodata_timestamp(self) -> int | None:
+        """The timestamp as repodata holds it: before 1978 in seconds, as its milliseconds would be read as seconds."""
+        if self.timestamp is None or self.timestamp > SECONDS_END:
+            return self.timestamp
+        return self.timestamp // 1000
 
 
 class SolveRequest(Struct, frozen=True):

@@ -133,7 +133,7 @@ def _lock(plans: Sequence[Plan]) -> Lock:
         nodefaults=spec.nodefaults is not None,
         specs=tuple(strip(text) for merged in spec.specs for text in merged.texts),
         pip_options=portable(option.text for option in spec.pip.options),
-        variables={**ALWAYS_SET, **{one.name: one.value for one in spec.variables if one.value is not None}},
+        variables={**ALWAYS_SET, **spec.variable_values},
         facts=_facts(first),
         input_hash=input_hash(spec),
     )
