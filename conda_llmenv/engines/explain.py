@@ -14,7 +14,12 @@ _MENTIONS = tuple(
     for pattern in (
         rf"^No candidates were found for {_NAME}",
         rf"^the constraint {_NAME} ",
-        rf"^{_NAME} (?:\d|[*<>=!~])",
+        rf"^{_NAME} (?:\d|[*<>=!~\[])",
+        # libsolv's own sentence, which conda's solver plugin for libmamba puts above the tree
+        rf"^- nothing provides (?:requested )?{_NAME}",
+        rf"^- nothing provides .* needed by {_NAME}-[^-\s]+-[^-\s]+$",
+        rf"^- package {_NAME}-[^-\s]+-[^-\s]+ (?:requires|is excluded|has constraint|conflicts)",
+        rf"^- package \S+ requires {_NAME}",
     )
 )
 
