@@ -9,8 +9,7 @@ import click
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
-from conda_llmenv.locks.registry import Format
-from conda_llmenv.model import Lock, Notice
+from conda_llmenv.model import Lock
 
 
 @click.command()
@@ -44,6 +43,7 @@ def export(
     Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
     """
     from conda_llmenv.cli.lock_files import format_for, write_lock_file
+    from conda_llmenv.cli.locked import lock_notices
     from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config
     from conda_llmenv.locks.registry import format_of
 
@@ -56,7 +56,7 @@ def export(
         if require_hashes:
             _refuse_unhashed(lock, where)
         text, entry_name = entry.write(lock), entry.name
-        console.warn_all(export_notices(lock, entry))
+        console.warn_all(lock_notices(lock, entry))
     if output is not None:
         write_lock_file(output, text)
     if as_json:
@@ -91,34 +91,3 @@ def _refuse_unhashed(lock: Lock, prefix: Path) -> None:
             details=[", ".join(bare)],
             hint="`llmenv lock` finds hashes in the channels and indexes; an environment knows those it was made with",
         )
-
-
-def export_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
-    """Return what a person should know about what a format leaves out."""
-    platform = lock.platforms[0]
-    found = []
-    if platform.pip and not entry.pip:
-        names = ", ".join(package.name for package in platform.pip)
-        found.append(
-            Notice(
-                "pip-left-out",
-                f"{entry.name} cannot say what pip installed; left out: {names}",
-                hint="export them beside it with `--format requirements`",
-            )
-        )
-    if platform.records and not entry.conda:
-        found.append(
-            Notice(
-                "conda-left-out",
-                f"{entry.name} is about the pip section alone; {len(platform.records)} conda packages are left out",
-                hint="`--format pixi` or `--format conda-lock` has both",
-            )
-        )
-    if not entry.pip or not platform.pip:
-        return tuple(found)
-    from conda_llmenv.locks.pip_index import local_version_notices
-    from conda_llmenv.locks.pip_owners import double_owned
-    from conda_llmenv.locks.pip_targets import local_path_notices
-
-    doubles = (double.notice() for double in double_owned(platform.records, platform.pip))
-    return (*found, *doubles, *local_version_notices(lock), *local_path_notices(lock))

@@ -12,6 +12,7 @@ from conda_llmenv.cli.options import PlanOptions, json_option, layer_options, ou
 
 if TYPE_CHECKING:
     from conda_llmenv.cli.lock_files import LockFile
+    from conda_llmenv.model import Lock
     from conda_llmenv.pipeline.tools import Tools
 
 DEFAULT_FORMATS = ("environment", "pixi")
@@ -85,22 +86,19 @@ def lock(**options: Any) -> int:
 
 def _lock(chosen: LockOptions, tools: Tools) -> int:
     from conda_llmenv.cli.created import say_plan
-    from conda_llmenv.cli.export import export_notices
     from conda_llmenv.cli.lock_files import write_lock_file
-    from conda_llmenv.cli.locked import lock_json, say_lock
+    from conda_llmenv.cli.locked import lock_json, lock_notices, say_lock
     from conda_llmenv.locks.registry import format_of
     from conda_llmenv.pipeline.locking import LockRequest, make_lock
 
     formats = [format_of(name) for name in chosen.formats or DEFAULT_FORMATS]
     previous = _previous(chosen)
-    request = LockRequest(
-        chosen.plan_request(), chosen.platforms, previous.lock if previous is not None else None, chosen.update
-    )
+    request = LockRequest(chosen.plan_request(), chosen.platforms, previous, chosen.update)
     locked = make_lock(request, tools)
     for plan in locked.plans:
         console.warn_all(plan.notices)
     for entry in formats:
-        console.warn_all(export_notices(locked.lock, entry))
+        console.warn_all(lock_notices(locked.lock, entry))
     for plan in locked.plans:
         if not chosen.as_json:
             say_plan(plan)
@@ -110,7 +108,7 @@ def _lock(chosen: LockOptions, tools: Tools) -> int:
     if chosen.as_json:
         console.payload("lock", lock_json(locked.lock, tuple(written)))
     else:
-        say_lock(locked.lock, tuple(written), previous.lock if previous is not None else None)
+        say_lock(locked.lock, tuple(written), previous)
     return 0
 
 
@@ -134,7 +132,7 @@ def _check(chosen: LockOptions, tools: Tools) -> int:
     return 0 if fits else 1
 
 
-def _previous(chosen: LockOptions) -> LockFile | None:
+def _previous(chosen: LockOptions) -> Lock | None:
     """Return the lock to start from, where only something of it may move."""
     if not chosen.update:
         return None
@@ -143,7 +141,7 @@ def _previous(chosen: LockOptions) -> LockFile | None:
         raise click.UsageError(
             "--update needs a lock with every build: `llmenv lock --format pixi` (or conda-lock) writes one"
         )
-    return exact[0]
+    return exact[0].lock
 
 
 def _existing(chosen: LockOptions) -> list[LockFile]:

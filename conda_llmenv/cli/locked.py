@@ -1,4 +1,4 @@
-"""How a lock is told: what it holds and what has moved, as text and as JSON."""
+"""How a lock is told: what it holds, what has moved and what to know about it, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from conda_llmenv.cli import console
-from conda_llmenv.model import Lock, LockedPlatform
+from conda_llmenv.locks.registry import Format
+from conda_llmenv.model import Lock, LockedPlatform, Notice
 
 
 def say_lock(lock: Lock, written: Sequence[Path], previous: Lock | None) -> None:
@@ -54,6 +55,36 @@ def lock_json(lock: Lock, written: Iterable[Path]) -> dict[str, Any]:
             for platform in lock.platforms
         ],
     }
+
+
+def lock_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
+    """Return what a person should know about a lock in a format: what that leaves out, and what nobody else can get."""
+    platform = lock.platforms[0]
+    left_out = tuple(_left_out(platform, entry))
+    if not entry.pip or not platform.pip:
+        return left_out
+    from conda_llmenv.locks.pip_index import local_version_notices
+    from conda_llmenv.locks.pip_owners import double_owned
+    from conda_llmenv.locks.pip_targets import local_path_notices
+
+    doubles = (double.notice() for double in double_owned(platform.records, platform.pip))
+    return (*left_out, *doubles, *local_version_notices(lock), *local_path_notices(lock))
+
+
+def _left_out(platform: LockedPlatform, entry: Format) -> Iterator[Notice]:
+    if platform.pip and not entry.pip:
+        names = ", ".join(package.name for package in platform.pip)
+        yield Notice(
+            "pip-left-out",
+            f"{entry.name} cannot say what pip installed; left out: {names}",
+            hint="export them beside it with `--format requirements`",
+        )
+    if platform.records and not entry.conda:
+        yield Notice(
+            "conda-left-out",
+            f"{entry.name} is about the pip section alone; {len(platform.records)} conda packages are left out",
+            hint="`--format pixi` or `--format conda-lock` has both",
+        )
 
 
 def _count(platform: LockedPlatform) -> str:

@@ -20,6 +20,7 @@ from conda_llmenv.locks.distribution_files import (
 )
 from conda_llmenv.locks.pip_hashes import hash_table
 from conda_llmenv.locks.pip_targets import Target, target_of
+from conda_llmenv.locks.repositories import is_commit
 from conda_llmenv.model import PipArtifact, PipKind, PipPackage
 from conda_llmenv.redact import strip
 
@@ -218,13 +219,13 @@ def check_file(file: str, name: str, version: str | None) -> None:
 
 
 def _vcs_table(target: Target) -> dict[str, Any]:
-    if not target.commit:
+    if not target.reference or (target.program == "git" and not is_commit(target.reference)):
         raise Unreadable("its line names no commit")
     return _filled(
         {
             "type": target.program,
             "url": strip(target.url),
-            "commit-id": target.commit,
+            "commit-id": target.reference,
             "subdirectory": target.subdirectory,
         }
     )

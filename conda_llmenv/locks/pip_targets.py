@@ -26,7 +26,7 @@ class Target(Struct, frozen=True):
         text: the line as an installer reads it.
         url: of the file, folder or repository; without the commit and the folder inside.
         program: version control, such as ``git``.
-        commit: what stands behind the repository; empty where nothing does.
+        reference: the commit, branch or tag behind the repository; empty where nothing does.
         path: of a local folder.
         subdirectory: the folder inside that holds the sources.
         marker: on which platforms it holds.
@@ -36,7 +36,7 @@ class Target(Struct, frozen=True):
     text: str
     url: str = ""
     program: str = ""
-    commit: str = ""
+    reference: str = ""
     path: str | None = None
     subdirectory: str | None = None
     marker: str = ""
@@ -109,4 +109,4 @@ def target_of_line(line: Line) -> Target:
 def _repository(place: Target) -> Target:
     program, _, url = place.url.partition("+")
     repository, reference = split_reference(url)
-    return replace(place, kind=PipKind.VCS, url=repository, program=program, commit=reference)
+    return replace(place, kind=PipKind.VCS, url=repository, program=program, reference=reference)

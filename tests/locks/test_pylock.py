@@ -127,12 +127,13 @@ def test_what_the_standard_cannot_say_is_named_at_once() -> None:
     packages = (
         PipPackage("bare", "1.0", "bare==1.0"),
         PipPackage("branch", "1.0", "branch @ git+https://h.example/branch", direct=True),
+        PipPackage("tagged", "1.0", "tagged @ git+https://h.example/tagged@v1.0", direct=True),
         PipPackage("hashed", "1.0", "hashed==1.0", (f"sha256:{'0' * 64}",)),
     )
     with pytest.raises(InputError) as caught:
         write(lock(*packages))
-    assert caught.value.message == "pylock.toml cannot hold 3 of 3 distributions"
-    assert [line.split(":")[0] for line in caught.value.details] == ["bare", "branch", "hashed"]
+    assert caught.value.message == "pylock.toml cannot hold 4 of 4 distributions"
+    assert [line.split(":")[0] for line in caught.value.details] == ["bare", "branch", "hashed", "tagged"]
     assert "llmenv lock" in caught.value.hint
 
 
