@@ -10,6 +10,7 @@ from typing import Any
 from conda.base.constants import REPODATA_FN, ChannelPriority, DepsModifier, UpdateModifier
 from conda.base.context import context
 from conda.models.match_spec import MatchSpec
+from conda.models.records import PackageRecord
 from msgspec import Struct, structs
 
 from conda_llmenv.engines.conda import convert, repodata
@@ -21,7 +22,7 @@ from conda_llmenv.engines.conda.solve_errors import solve_errors
 from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.leaving import leave_in_order
 from conda_llmenv.errors import InputError, Unsatisfiable
-from conda_llmenv.model import Record, SolveRequest
+from conda_llmenv.model import Record, SolveRequest, VirtualPackage
 from conda_llmenv.ports import Reporter
 from conda_llmenv.redact import strip
 
@@ -115,17 +116,51 @@ def _preferring_locked(
     request: SolveRequest, question: Question, sources: repodata.Sources, prefix: Path
 ) -> tuple[Record, ...]:
     """Solve with as many of the locked records as fit; those that a conflict names are given up first."""
-    kept = tuple(record for record in request.locked if record.name not in question.pins)
+    kept = tuple(one for one in request.locked if one.name not in question.pins and _is_taken(one, question.specs))
     locked = {one.name: MatchSpec(name=one.name, version=one.version, build=one.build) for one in kept}
     try:
         with solve_errors(request):
-            return sources.records(_chosen(request, question, {**question.pins, **locked}, sources, prefix))
+            packages = _chosen(request, question, {**question.pins, **locked}, sources, prefix)
+            _check_bounds(packages, question.pins, request.virtual_packages)
+            return sources.records(packages)
     except Unsatisfiable as error:
         if not kept:
             raise
         involved = locked.keys() & set(error.packages)
         fewer = tuple(record for record in kept if involved and record.name not in involved)
     return _preferring_locked(structs.replace(request, locked=fewer), question, sources, prefix)
+
+
+def _is_taken(record: Record, specs: Iterable[Any]) -> bool:
+    """Return whether the specs take a locked record; for one that they do not, conda would refuse all pins."""
+    package = convert.to_package(record)
+    return all(spec.match(package) for spec in specs if spec.name == record.name)
+
+
+def _check_bounds(packages: Iterable[Any], pins: Mapping[str, Any], offered: Iterable[VirtualPackage]) -> None:
+    """Refuse a choice that breaks a bound which not every solver heeds.
+
+    The classic one gives up pins for specs, and passes over what a package says about virtual ones without needing
+    them; libmamba's plugin does not hold on to virtual packages, so that a bound against one takes it away.
+
+    Raises:
+        Unsatisfiable: a bound on a package, or on what the machine offers, does not hold.
+    """
+    machine = {one.name: PackageRecord.virtual_package(one.name, one.version, one.build) for one in offered}
+    real = [package for package in packages if not package.name.startswith("__")]
+    bounds = [(package, MatchSpec(text)) for package in real for text in package.constrains if text.startswith("__")]
+    broken = [
+        (package, spec) for package, spec in bounds if spec.name in machine and not spec.match(machine[spec.name])
+    ]
+    pinned = [(package, pins[package.name]) for package in real if package.name in pins]
+    broken += [(package, spec) for package, spec in pinned if not spec.match(package)]
+    if broken:
+        raise Unsatisfiable(
+            f"conda's solver {context.solver} chose what does not fit here",
+            packages=dict.fromkeys(name for package, spec in broken for name in (package.name, spec.name)),
+            details=[f"{package.name} {package.version} {package.build} against {spec}" for package, spec in broken],
+            hint="another solver may find what fits: `solver: rattler` in .condarc, or --engine rattler",
+        )
 
 
 def _chosen(
