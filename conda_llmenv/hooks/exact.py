@@ -53,4 +53,4 @@ def _lines(file: LockFile, subdir: str) -> list[str]:
             hint=f"`conda llmenv create --lock {file.path}` installs both",
         )
     text = format_of("explicit").write(replace(file.lock, platforms=(platform,)))
-    return [line for line in text.splitlines() if not line.startswith("#")]
+    return [line for line in text.splitlines() if line and not line.startswith("#")]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conda.conftest import CONDA_PYTHON, Conda
+from tests.conda.conftest import CONDA_PYTHON, Conda, has_module
 from tests.e2e.mirrored import ALIAS, STYLES, Trap, configure, lay_out, set_trap
 from tests.http_channel import ChannelServer, serve
 from tests.program import ROOT
@@ -303,7 +303,16 @@ def mirrored(conda: Conda, trap: Trap, tmp_path: Path) -> Conda:
     return conda
 
 
-@pytest.mark.parametrize("engine", ["rattler", "conda", "libmamba"])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "rattler",
+        "conda",
+        pytest.param(
+            "libmamba", marks=pytest.mark.skipif(not has_module("libmambapy.solver"), reason="no libmambapy 2 there")
+        ),
+    ],
+)
 @pytest.mark.parametrize("style", STYLES)
 def test_a_mirror_is_enough_inside_conda(
     style: str, engine: str, mirrored: Conda, mirror: ChannelServer, trap: Trap

@@ -174,9 +174,8 @@ def test_the_marker_in_a_plain_file_is_explained(conda: Conda, conda_version: tu
     """Conda asks for ``nodefaults`` as a channel and fails; the hint below its error says what it is."""
     conda.write("environment.yml", "name: x\nchannels: [conda-forge, nodefaults]\ndependencies: [python]\n")
     ended = conda("env", "create")
-    assert ended.code == 1
-    assert "nodefaults" in ended.stderr
-    if conda_version >= HINTS:
+    if conda_version >= HINTS:  # earlier ones ask for the channel and pass over that it is not there
+        assert ended.code == 1
         assert "let `conda llmenv create -f FILE` read the file" in ended.stderr
 
 
