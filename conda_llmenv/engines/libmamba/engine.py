@@ -8,7 +8,7 @@ from conda_llmenv.engines.credentials import Credentials
 from conda_llmenv.engines.libmamba.solving import solve
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler.client import channel_client
-from conda_llmenv.engines.rattler.errors import solve_errors
+from conda_llmenv.engines.rattler.solve_errors import solve_errors
 from conda_llmenv.engines.rattler.stalling import silence
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter

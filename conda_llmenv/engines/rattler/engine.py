@@ -10,7 +10,7 @@ from conda_llmenv.engines.elsewhere import notice_elsewhere
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
-from conda_llmenv.engines.rattler.errors import solve_errors
+from conda_llmenv.engines.rattler.solve_errors import solve_errors
 from conda_llmenv.engines.rattler.stalling import silence, unless
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter

@@ -19,7 +19,7 @@ from conda_llmenv.engines.credentials import Credentials, base_of, without_secre
 from conda_llmenv.engines.options import ClientOptions
 from conda_llmenv.engines.rattler import compat, convert
 from conda_llmenv.engines.rattler.client import channel_client, closed_client, install_config, open_client
-from conda_llmenv.engines.rattler.errors import DamagedDownload, install_errors
+from conda_llmenv.engines.rattler.install_errors import DamagedDownload, install_errors
 from conda_llmenv.engines.rattler.progress import InstallProgress
 from conda_llmenv.engines.rattler.stalling import SLOWEST, Pace, silent_downloads, unless
 from conda_llmenv.errors import InstallFailed
