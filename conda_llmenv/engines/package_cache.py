@@ -2,8 +2,8 @@
 
 py-rattler checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes
 the hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both
-gaps are closed here. Layout and lock of the cache are its own, and conda reads it too: ``name-version-build/``, beside it
-``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole.
+gaps are closed here. Layout and lock of the cache are its own, and conda reads it too: ``name-version-build/``, beside
+it ``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole.
 """
 
 from __future__ import annotations
