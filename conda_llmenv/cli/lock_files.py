@@ -45,7 +45,7 @@ def read_lock_file(path: Path, *, name: str | None = None, edited: bool = False)
     changed = is_edited(text)
     if changed and not edited:
         raise InputError(
-            f"{path} is not what llmenv wrote: a line below its head was added, changed or removed",
+            f"{path} is not what llmenv wrote: a line of it was added, changed or removed",
             details=_suspects(entry, text, path),
             hint=f"lock again with `llmenv lock`; if the edit is meant, remove the line `# {DIGEST}: …` from its head",
         )

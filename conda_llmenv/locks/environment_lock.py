@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from conda_llmenv.compose.variables import NEEDS_PERMISSION
 from conda_llmenv.locks.facts import PLATFORM
 from conda_llmenv.locks.header import with_head
 from conda_llmenv.locks.yaml_text import scalar
@@ -70,6 +71,7 @@ def _body(
         *_channels(channels, nodefaults=nodefaults),
         *_dependencies(dependencies, pip),
         *_variables(variables),
+        *_allowed(variables),
     ]
     return "\n".join((*lines, ""))
 
@@ -96,3 +98,13 @@ def _variables(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in sorted(variables.items()):
         hidden = f"# {name} holds a secret and is left out"
         yield f"  {hidden if name in secret else f'{name}: {json.dumps(value, ensure_ascii=False)}'}"
+
+
+def _allowed(variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield what allows the variables that change how programs are found or loaded; the environment has them."""
+    names = [name for name, value in sorted(variables.items()) if not has_secret(f"{name}={value}")]
+    allowed = [name for name in names if NEEDS_PERMISSION.fullmatch(name)]
+    if allowed:
+        yield "llmenv:"
+        yield "  allow_variables:"
+        yield from (f"    - {name}" for name in allowed)

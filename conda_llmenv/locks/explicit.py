@@ -17,13 +17,13 @@ from conda_llmenv.locks.addresses import Address, channel_of
 from conda_llmenv.locks.distribution_files import file_version
 from conda_llmenv.locks.entries import NOARCH, TOKEN_HINT, Entries
 from conda_llmenv.locks.exact import exact, why_not
-from conda_llmenv.locks.header import read_head, read_json, with_head
+from conda_llmenv.locks.header import EXPLICIT, PIP, is_ours, read_head, read_json, with_head
 from conda_llmenv.locks.linking import linking_order
 from conda_llmenv.locks.pip_entries import Entry, entry_of, git_entry
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, Record
 from conda_llmenv.redact import mask, strip
 
-MARK = "@EXPLICIT"
+MARK = EXPLICIT
 
 _PLATFORM = "# platform: "
 _CHANNELS = "# channels: "
@@ -69,7 +69,7 @@ def read(text: str, display: str) -> Lock:
     channels = _channels(lines, entries)
     if channels is not None:
         entries.only_from(channels)
-    subdir = _read_entries(lines, entries)
+    subdir = _read_entries(lines, entries, ours=is_ours(text))
     platforms = entries.platforms([subdir])
     head = read_head(text)
     return Lock(
@@ -94,7 +94,7 @@ def _pip_line(package: PipPackage, platform: LockedPlatform) -> str:
     return f"# pip {entry.name} @ {entry.pip_address}" + (f"#sha256={entry.sha256}" if entry.sha256 else "")
 
 
-def _read_entries(lines: Sequence[str], entries: Entries) -> str:
+def _read_entries(lines: Sequence[str], entries: Entries, *, ours: bool) -> str:
     """Add every entry of a list; return its platform."""
     found = [one for number, line in enumerate(lines, 1) if (one := _read_line(number, line.strip(), entries))]
     said = next((line[len(_PLATFORM) :].strip() for line in lines if line.startswith(_PLATFORM)), "")
@@ -104,9 +104,8 @@ def _read_entries(lines: Sequence[str], entries: Entries) -> str:
         record = replace(address.record(), subdir=address.subdir or platform, **hashes)
         entries.record(platform, record, number)
     for number, line in enumerate(lines, 1):
-        match = _PIP.fullmatch(line.strip())
-        if match:
-            _read_pip(number, match, platform, entries)
+        if line.startswith(PIP):
+            _read_pip(number, line.rstrip(), platform, entries, strict=ours)
     return platform
 
 
@@ -126,7 +125,14 @@ def _read_line(number: int, line: str, entries: Entries) -> tuple[int, Address, 
     return number, address, hashes
 
 
-def _read_pip(number: int, match: re.Match[str], platform: str, entries: Entries) -> None:
+def _read_pip(number: int, line: str, platform: str, entries: Entries, *, strict: bool) -> None:
+    """Add a distribution; in another tool's list, a sentence that starts with ``pip`` and has no address is none."""
+    match = _PIP.fullmatch(line)
+    if match is None:
+        if strict or " @ " in line:
+            problem = f"{mask(line)!r} is no distribution of pip"
+            entries.problem(number, problem, hint=f"write it as `{PIP}NAME @ ADDRESS#sha256=HEX`, or take it out")
+        return
     name, url = match["name"], strip(match["url"])
     address, _, digest = url.partition("#sha256=")
     if url.startswith("git+"):

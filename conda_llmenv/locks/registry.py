@@ -9,7 +9,8 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.header import FIRST_LINE, carried, carry, head_length
+from conda_llmenv.locks.carried import check_head
+from conda_llmenv.locks.header import CREATE, FIRST_LINE, carried, carry, head_length
 from conda_llmenv.model import Lock
 
 
@@ -27,6 +28,7 @@ class Format(Struct, frozen=True):
         reads: whether it can be read.
         variables: it holds variables, option lines and ``nodefaults`` itself; where not, the head carries them.
         reader: the module with ``read``, where it is another one: a library that wants a file is an adapter's.
+        again: what the first line of a file says of how to use it.
     """
 
     name: str
@@ -40,6 +42,12 @@ class Format(Struct, frozen=True):
     reads: bool = True
     variables: bool = False
     reader: str = ""
+    again: str = CREATE
+
+    @property
+    def creates(self) -> bool:
+        """Whether ``create --lock`` makes an environment of it."""
+        return self.reads and self.conda
 
     def write(self, lock: Lock) -> str:
         """Return the text of a lockfile.
@@ -48,7 +56,7 @@ class Format(Struct, frozen=True):
             InputError: the lock holds what this format cannot say; all of it is named.
         """
         text: str = importlib.import_module(self.module).write(lock)
-        return text if self.variables else carry(text, lock)
+        return text if self.variables else carry(text, lock, self.again)
 
     def read(self, text: str, display: str) -> Lock:
         """Return what a lockfile says.
@@ -60,6 +68,7 @@ class Format(Struct, frozen=True):
         Raises:
             FileFormatError: it is not what it should be.
         """
+        check_head(text, display)
         lock: Lock = importlib.import_module(self.reader or self.module).read(text, display)
         return lock if self.variables else carried(text, lock)
 
@@ -104,6 +113,7 @@ FORMATS = {
             ("pylock.toml", "pylock.*.toml"),
             "exact, the pip section only (PEP 751); read by pip and uv",
             conda=False,
+            again="It is for an environment that is there: pip install -r FILE, or uv pip install -r FILE",
         ),
         Format(
             "requirements",
@@ -111,6 +121,7 @@ FORMATS = {
             ("requirements.lock.txt", "requirements.txt"),
             "the pip section only, with hashes; read by pip and uv",
             conda=False,
+            again="It is for an environment that is there: pip install -r FILE",
         ),
         Format(
             "constraints",
@@ -120,6 +131,7 @@ FORMATS = {
             exact=False,
             conda=False,
             reads=False,
+            again="It installs nothing by itself: pip install -c FILE PACKAGE",
         ),
     )
 }

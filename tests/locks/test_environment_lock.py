@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conda_llmenv.compose import merge, read_fragment
 from conda_llmenv.locks.environment_lock import write, write_asked
-from conda_llmenv.locks.header import FIRST_LINE, is_edited, read_head
+from conda_llmenv.locks.header import CREATE, FIRST_LINE, is_edited, read_head
 from conda_llmenv.model import (
     AskedEnvironment,
     Channel,
@@ -94,7 +94,8 @@ def test_no_build_and_no_prefix_is_written() -> None:
 def test_the_head_tells_what_it_is_for() -> None:
     """A reader sees the tier before anything else, one fact a line whatever the fact holds; a program reads it back."""
     text = write(LOCK)
-    assert text.splitlines()[:4] == [FIRST_LINE, "# tier:     a100", "# python:   3.11.7", "# odd:      two lines"]
+    first = [f"{FIRST_LINE} {CREATE}", "# tier:     a100", "# python:   3.11.7", "# odd:      two lines"]
+    assert text.splitlines()[:4] == first
     head = read_head(text)
     assert (head.ours, head.specs, head.input_hash) == (True, LOCK.specs, "sha256:0a")
     assert head.facts == {"tier": "a100", "python": "3.11.7", "odd": "two lines", "platform": "linux-64"}
