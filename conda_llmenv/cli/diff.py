@@ -46,7 +46,9 @@ def diff(first: str, second: str | None, platform: str | None, *, quiet: bool, a
     from conda_llmenv.cli.comparison import comparison_json, comparison_lines
     from conda_llmenv.locks.compare import compare
 
-    named = _as_made(first) if second is None else (_named(first, quiet=quiet), _named(second, quiet=quiet))
+    named = (
+        _as_made(first, quiet=quiet) if second is None else (_named(first, quiet=quiet), _named(second, quiet=quiet))
+    )
     one, other = named
     sides = _side(one, other, platform), _side(other, one, platform)
     found = compare(*sides)
@@ -62,9 +64,10 @@ def diff(first: str, second: str | None, platform: str | None, *, quiet: bool, a
     return DIFFERENT if found.differences else 0
 
 
-def _as_made(text: str) -> tuple[Named, Named]:
+def _as_made(text: str, *, quiet: bool) -> tuple[Named, Named]:
     """Return an environment as it was made and as it is now."""
     from conda_llmenv.prefix.recorded import read_recorded
+    from conda_llmenv.prefix.unfinished import why_unfinished
 
     if _is_file(text):
         raise InputError(
@@ -74,6 +77,14 @@ def _as_made(text: str) -> tuple[Named, Named]:
     prefix = _prefix(text)
     now = _environment(prefix)
     recorded = read_recorded(prefix, subdir=now.lock.platforms[0].subdir)
+    if recorded is not None and not quiet:
+        _warn_unfinished(prefix)
+    why = why_unfinished(prefix)
+    if recorded is None and why:
+        raise InputError(
+            f"{prefix} is not finished, so there is nothing yet that it was: {why}",
+            hint=f"name what to compare it with: llmenv diff {text} OTHER",
+        )
     if recorded is None:
         raise InputError(
             f"llmenv did not make {prefix}, so nobody noted what it was",
@@ -83,7 +94,20 @@ def _as_made(text: str) -> tuple[Named, Named]:
 
 
 def _named(text: str, *, quiet: bool) -> Named:
-    return _file(Path(text), quiet=quiet) if _is_file(text) else _environment(_prefix(text))
+    if _is_file(text):
+        return _file(Path(text), quiet=quiet)
+    prefix = _prefix(text)
+    if not quiet:
+        _warn_unfinished(prefix)
+    return _environment(prefix)
+
+
+def _warn_unfinished(prefix: Path) -> None:
+    from conda_llmenv.prefix.unfinished import why_unfinished
+
+    why = why_unfinished(prefix)
+    if why:
+        console.warn(Notice("unfinished", f"{prefix} is not finished, and compared as it is now: {why}"))
 
 
 def _is_file(text: str) -> bool:

@@ -46,8 +46,10 @@ def export(
     from conda_llmenv.cli.locked import lock_notices
     from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config
     from conda_llmenv.locks.registry import format_of
+    from conda_llmenv.prefix.unfinished import refuse_unfinished
 
     where = existing_prefix(name, prefix, user_config())
+    refuse_unfinished(where, "exported")
     if asked:
         text, entry_name = _asked(where), "environment"
     else:

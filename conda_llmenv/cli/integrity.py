@@ -6,7 +6,7 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,18 @@ SHOWN = 20
 """Findings of each kind that are printed; ``--json`` has them all."""
 
 _WORDS = {
+    Problem.UNFINISHED: "unfinished",
+    Problem.DRIFTED: "not as it was made",
     Problem.ALTERED: "altered",
     Problem.MISSING: "missing",
     Problem.REPLACED: "replaced by pip",
+    Problem.COMPILED: "compiled from something else",
     Problem.FOREIGN: "foreign",
 }
+
+
+_NOBODY: Mapping[Problem, list[str]] = {Problem.UNFINISHED: ["llmenv's"], Problem.DRIFTED: ["llmenv's"]}
+"""Whose a note is that is no package's."""
 
 
 def report_integrity(prefix: Path, report: Report, *, as_json: bool) -> None:
@@ -59,14 +66,17 @@ def _verdict(prefix: Path, report: Report) -> str:
         return f"intact: {prefix} is as it was installed ({seen})"
     counts = Counter(finding.problem for finding in report.findings)
     found = ", ".join(f"{counts[problem]} {_WORDS[problem]}" for problem in Problem if counts[problem])
+    if counts[Problem.UNFINISHED]:
+        why = next(finding.detail for finding in report.findings if finding.problem is Problem.UNFINISHED)
+        return f"unfinished: {prefix} is not a whole environment: {why} ({seen})"
     return f"changed: {found} in {prefix} ({seen})"
 
 
 def _line(finding: Finding) -> str:
-    owners = [str(owner) for owner in finding.owners] or ["nobody's"]
+    owners = [str(owner) for owner in finding.owners] or _NOBODY.get(finding.problem, ["nobody's"])
     whose = ", now ".join(owners) if finding.problem is Problem.REPLACED else ", ".join(owners)
     detail = f"   {finding.detail}" if finding.detail else ""
-    return f"{finding.problem.value:<10}{_shown(finding.path)}   {whose}{detail}"
+    return f"{finding.problem.value:<9} {_shown(finding.path)}   {whose}{detail}"
 
 
 def _shown(path: str) -> str:
@@ -77,6 +87,10 @@ def _shown(path: str) -> str:
 
 def _next_steps(prefix: Path, report: Report) -> Iterator[str]:
     place = shlex.quote(str(prefix))
+    problems = {one.problem for one in report.findings}
+    if Problem.UNFINISHED in problems:
+        yield f"make it again with `llmenv create`, or `llmenv remove -p {place}`"
+        return
     broken = [one for one in report.findings if one.problem in {Problem.ALTERED, Problem.MISSING}]
     owners = {owner for finding in broken for owner in finding.owners}
     conda = sorted({owner.name for owner in owners if owner.tool == "conda"})
@@ -91,9 +105,13 @@ def _next_steps(prefix: Path, report: Report) -> Iterator[str]:
         yield f"{python} -m pip install --force-reinstall --no-deps {' '.join(pip)}"
     if conda or pip:
         yield "or make it again with `llmenv create`"
-    if any(one.problem is Problem.REPLACED for one in report.findings):
+    if Problem.DRIFTED in problems:
+        yield f"`llmenv diff {place}` shows what was changed; make it again with `llmenv create`, or undo the change"
+    if Problem.COMPILED in problems:
+        yield "remove these compiled files: Python makes them again from their sources"
+    if Problem.REPLACED in problems:
         yield "leave to conda or to pip what both have installed: take it out of one of the two sections"
-    if any(one.problem is Problem.FOREIGN for one in report.findings):
+    if Problem.FOREIGN in problems:
         yield "remove the foreign files, or keep them outside the environment"
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
-from conda_llmenv.model import Notice
 
 
 @click.command()
@@ -19,7 +17,13 @@ from conda_llmenv.model import Notice
 )
 @json_option
 def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, as_json: bool) -> int:
-    """Check that an environment is what its records say."""
+    """Check that an environment is what its records say.
+
+    With --integrity every file is compared with the records of conda and pip, compiled files with their sources, and
+    an environment of llmenv's with the packages and variables that were noted when it was made. Records that were
+    changed together with their files are not seen: compare `info --digest` with that of another environment of the
+    same lock. Packages do not record who may run a file: that is known of commands, of Python and of programs in bin.
+    """
     from conda_llmenv.cli.wiring import existing_prefix, user_config
 
     if stat_only and not integrity:
@@ -33,10 +37,7 @@ def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: 
 def _integrity(prefix: Path, *, contents: bool, as_json: bool) -> int:
     from conda_llmenv.cli.integrity import report_integrity
     from conda_llmenv.prefix.integrity.verification import check_integrity
-    from conda_llmenv.prefix.location import is_in_change
 
-    if is_in_change(prefix):
-        console.warn(Notice("in-change", f"{prefix} is being changed, or was when a run was interrupted"))
     report = check_integrity(prefix, contents=contents)
     report_integrity(prefix, report, as_json=as_json)
     return 1 if report.findings else 0

@@ -105,7 +105,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
                 hint="--no-verify skips this check; in a new folder (-p) the environment stays for inspection",
             )
         notices = transaction.commit(
-            spec=spec_json(request, plan, result),
+            spec=spec_json(request, plan, result, variables),
             state=_state(plan, result, imports),
             variables=variables,
             history_specs=asked_specs(plan),
@@ -192,7 +192,9 @@ def _state(plan: Plan, result: PipResult | None, imports: tuple[ImportOutcome, .
     )
 
 
-def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> dict[str, Any]:
+def spec_json(
+    request: CreateRequest, plan: Plan, result: PipResult | None, variables: Mapping[str, str | None]
+) -> dict[str, Any]:
     """Return what was asked for and what was chosen, free of secrets, as ``conda-meta/llmenv/spec.json`` keeps it."""
     packages = result.packages if result else ()
     return {
@@ -201,6 +203,7 @@ def spec_json(request: CreateRequest, plan: Plan, result: PipResult | None) -> d
         "command": mask(request.command),
         "channels": [strip(channel.url) for channel in plan.draft.channels],
         "virtual_packages": {virtual.name: virtual.version for virtual in plan.draft.virtual},
+        "variables": {name: value for name, value in variables.items() if value is not None},
         "conda": [_record_json(record) for record in plan.solution.records],
         "pip": [to_builtins(replace(package, requirement=strip(package.requirement))) for package in packages],
     }

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import EnvState, Phase
-from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.environments import known, unfinished
 from conda_llmenv.prefix.inspect import installed, interpreter, size
 from conda_llmenv.prefix.location import EnvironmentFolders
 from conda_llmenv.prefix.state import read_spec, read_state
+from conda_llmenv.prefix.unfinished import creating_reason
 from conda_llmenv.prefix.variables import read_variables
 from conda_llmenv.redact import mask
 
@@ -64,9 +64,7 @@ def _summary(prefix: Path, envs_dirs: tuple[Path, ...]) -> Summary:
 def _reason(state: EnvState | None) -> str:
     if state is None or state.phase is not Phase.CREATING:
         return state.reason if state else ""
-    if state.owner is not None and owners.is_alive(state.owner) is not False:
-        return f"{owners.describe(state.owner)} is at work on it"
-    return "the run that made it was interrupted; the next `llmenv create` or `llmenv remove` for it puts things right"
+    return creating_reason(state)
 
 
 def _shown(name: str, value: str) -> str:

@@ -125,6 +125,24 @@ def test_what_was_changed_is_named_with_its_owner(team: Program, prefix: Path) -
     assert found["contents"] is False
 
 
+def test_what_was_changed_since_it_was_made_is_named(team: Program, prefix: Path) -> None:
+    """A package that conda forgot, one that pip took away, and a variable; what made it anew is intact at first."""
+    make(team, prefix)
+    (record,) = (prefix / "conda-meta").glob("six-*.json")
+    record.unlink()
+    python = prefix / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "uninstall", "-y", "tinydist"], check=True, capture_output=True)
+    state = prefix / "conda-meta" / "state"
+    state.write_text(state.read_text().replace("there", "elsewhere"))
+    ended = team("verify", "-p", prefix, "--integrity", "--stat-only")
+    assert ended.code == 1
+    assert "3 not as it was made" in ended.stdout.splitlines()[0]
+    drifted = [line for line in ended.stdout.splitlines() if line.startswith("drifted ")]
+    assert any("six" in line and "removed after" in line for line in drifted)
+    assert any("tinydist 1.0 (pip)" in line and "removed after" in line for line in drifted)
+    assert any("HERE has another value" in line for line in drifted)
+
+
 def test_many_findings_are_cut_short_but_not_in_json(team: Program, prefix: Path) -> None:
     """A screen shows the first ones and how many there are."""
     make(team, prefix)

@@ -50,6 +50,28 @@ def test_an_interrupted_environment_says_so(llmenv: Program, killed: Path) -> No
     assert "interrupted" in info["reason"]
 
 
+def test_an_interrupted_environment_is_not_intact(llmenv: Program, killed: Path) -> None:
+    """``verify`` says why first, on one line, in JSON too; ``export`` and ``diff`` do not take it for a whole one."""
+    shown = llmenv("verify", "-p", killed, "--integrity")
+    assert shown.code == 1
+    assert shown.stdout.startswith("unfinished: ")
+    assert "interrupted" in shown.stdout.splitlines()[0]
+    found = json.loads(llmenv("verify", "-p", killed, "--integrity", "--json").stdout)
+    assert found["ok"] is False
+    assert found["result"]["integrity"]["intact"] is False
+    assert "unfinished" in {one["problem"] for one in found["result"]["integrity"]["findings"]}
+    for asked in ([], ["--asked"]):
+        refused = llmenv("export", "-p", killed, *asked)
+        assert (refused.code, refused.stdout) == (1, "")
+        assert "is not finished and cannot be exported" in refused.stderr
+    (killed / "conda-meta" / "llmenv" / "spec.json").unlink()
+    compared = llmenv("diff", killed)
+    assert compared.code == 2
+    assert "is not finished" in compared.stderr
+    assert "did not make" not in compared.stderr
+    assert "is not finished" in llmenv("diff", killed, killed).stderr
+
+
 def test_the_next_create_brings_the_old_one_back_first(llmenv: Program, killed: Path) -> None:
     """Even one that then has no solution: the environment that worked is there again."""
     ended = llmenv("create", "-p", killed, "-y", "no-such-package")

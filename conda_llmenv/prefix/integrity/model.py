@@ -80,11 +80,14 @@ class Package(Struct, frozen=True):
 
 
 class Problem(enum.Enum):
-    """What is wrong with a path."""
+    """What is wrong: with a path, or with all of it (``UNFINISHED``), or that it was changed since (``DRIFTED``)."""
 
+    UNFINISHED = "unfinished"
+    DRIFTED = "drifted"
     ALTERED = "altered"
     MISSING = "missing"
     REPLACED = "replaced"
+    COMPILED = "compiled"
     FOREIGN = "foreign"
 
 
@@ -92,7 +95,7 @@ class Finding(Struct, frozen=True):
     """One path that is not as recorded.
 
     Attributes:
-        path: relative to the prefix.
+        path: relative to the prefix; for a package or a variable, the note that says or said so.
         owners: who has it in its records; for a replaced file, the conda package first and then who replaced it.
         detail: what is different, in a few words.
     """

@@ -27,6 +27,12 @@ def record_files(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path.endswith(".dist-info/RECORD") and _RECORD.fullmatch(path)))
 
 
+def distribution_of(path: str) -> tuple[str, str] | None:
+    """Return the name and version of the distribution that a path is the ``RECORD`` of; None for any other path."""
+    match = _RECORD.fullmatch(path) if path.endswith(".dist-info/RECORD") else None
+    return (match["name"], match["version"]) if match else None
+
+
 def read_record(prefix: Path, path: str) -> tuple[tuple[str, Recorded], ...]:
     """Return each path of a distribution, relative to the prefix, and what is noted of it.
 

@@ -13,13 +13,14 @@ from conda_llmenv.prefix.integrity.comparison import Judgement, judge
 from conda_llmenv.prefix.integrity.exclusions import is_installation_note
 from conda_llmenv.prefix.integrity.inventory import Inventory, take_inventory
 from conda_llmenv.prefix.integrity.model import Finding, Kind, Owner, Problem, Report
+from conda_llmenv.prefix.integrity.noted import unlike_noted
 from conda_llmenv.prefix.integrity.parallel import read_all
 
 _METADATA = re.compile(r"(?:.*/)?site-packages/(?P<name>[^/]+?)-[^/-]+\.dist-info/METADATA")
 
 
 def check_integrity(prefix: Path, *, contents: bool = True) -> Report:
-    """Compare an environment with its records.
+    """Compare an environment with its records, and one of ours with what was noted when it was made.
 
     Args:
         prefix: the environment.
@@ -32,7 +33,13 @@ def check_integrity(prefix: Path, *, contents: bool = True) -> Report:
     owned = [entry for path, entry in inventory.entries.items() if path in inventory.recorded]
     judge_one = partial(judge, inventory, contents=contents)
     judged = read_all(owned, judge_one) if contents else {entry.path: judge_one(entry) for entry in owned}
-    findings = [*inventory.unreadable, *_altered(inventory, judged), *_missing(inventory), *_foreign(inventory)]
+    findings = [
+        *unlike_noted(inventory),
+        *inventory.unreadable,
+        *_altered(inventory, judged),
+        *_missing(inventory),
+        *_foreign(inventory),
+    ]
     return Report(
         tuple(sorted(findings, key=lambda finding: (list(Problem).index(finding.problem), finding.path))),
         len(inventory.entries),
