@@ -3,7 +3,8 @@
 py-rattler checks the hash of what it downloads over HTTP, but not of archives on a ``file://`` channel, and it notes
 the hash of a package before it has fetched it, so that an older content left behind would pass for the new one. Both
 gaps are closed here. Layout and lock of the cache are its own, and conda reads it too: ``name-version-build/``, beside
-it ``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole.
+it ``name-version-build.lock`` (a counter of 8 bytes and the archive's sha256), and ``.cache.lock`` for the whole. Ours
+is ``name-version-build.md5``, for archives of which only that is known.
 """
 
 from __future__ import annotations
@@ -93,14 +94,22 @@ class PackageCache(Struct, frozen=True):
             )
 
     def drop_outdated(self, records: Iterable[Record]) -> None:
-        """Remove packages of the same name that came from another archive, and what interrupted fetches left."""
+        """Remove packages of the same name that came from another archive, and what interrupted fetches left.
+
+        What is known by its md5 alone has to be noted with that very md5: nothing else would compare it.
+        """
         for record in records:
-            noted = self._note(record)[8:40].hex()
-            if self.holds(record) and noted and record.sha256 and noted != record.sha256:
+            if self.holds(record) and self._is_other(record):
                 self.drop(record)
         for path in self.folder.glob(".*"):
             if _LEFTOVER.fullmatch(path.name) and path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
+
+    def note_md5(self, records: Iterable[Record]) -> None:
+        """Note the md5 of packages that were just fetched, of those whose md5 is what the archive was compared with."""
+        for record in records:
+            if record.md5 and not record.sha256 and self.holds(record):
+                self._md5_path(record).write_text(f"{self._note(record).hex()} {record.md5}", "ascii")
 
     def sweep(self, records: Iterable[Record]) -> None:
         """Remove what unfinished fetches of these packages have written; some may be in the middle of writing more."""
@@ -128,11 +137,31 @@ class PackageCache(Struct, frozen=True):
         path.rename(aside)
         shutil.rmtree(aside)
         self.note_path(record).unlink(missing_ok=True)
+        self._md5_path(record).unlink(missing_ok=True)
 
     def note_path(self, record: Record) -> Path:
         """Return the file that notes how often and from which archive a package was fetched."""
         path = self.path(record)
         return path.with_name(f"{path.name}.lock")
+
+    def _is_other(self, record: Record) -> bool:
+        if record.sha256:
+            noted = self._note(record)[8:40].hex()
+            return bool(noted) and noted != record.sha256
+        return bool(record.md5) and self._noted_md5(record) != record.md5
+
+    def _noted_md5(self, record: Record) -> str:
+        """Return the md5 of the archive that a package was extracted from, empty where nobody has compared it."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return str(json.loads((self.path(record) / "info" / "repodata_record.json").read_bytes())["md5"])  # conda's
+        with contextlib.suppress(OSError, ValueError):
+            fetch, _, md5 = self._md5_path(record).read_text("ascii").partition(" ")
+            return md5 if fetch == self._note(record).hex() else ""  # of the fetch that is there still
+        return ""
+
+    def _md5_path(self, record: Record) -> Path:
+        path = self.path(record)
+        return path.with_name(f"{path.name}.md5")
 
     def _note(self, record: Record) -> bytes:
         try:

@@ -201,6 +201,30 @@ def test_a_record_with_only_an_md5_is_taken_with_a_warning(http_channel: Channel
         install(wrong, tmp_path / "two", tmp_path / "pkgs")
 
 
+def test_a_wrong_md5_is_noticed_although_the_package_is_in_the_cache(
+    http_channel: ChannelServer, tmp_path: Path
+) -> None:
+    """What is known by its md5 alone is compared with it: in the cache as when fetched, whoever fetched it."""
+    solution = blob(http_channel)
+    install(solution, tmp_path / "one", tmp_path / "pkgs")
+    old = replace(solution, records=(replace(chosen(solution, "big-blob"), sha256=None),))
+    wrong = replace(old, records=(replace(old.records[0], md5="ab" * 16),))
+    for attempt in ("two", "three"):
+        with pytest.raises(InstallFailed, match=r"big-blob-1.0-0.conda is not the file"):
+            install(wrong, tmp_path / attempt, tmp_path / "pkgs")
+        install(old, tmp_path / f"right-{attempt}", tmp_path / "pkgs")
+
+
+def test_a_package_with_the_right_md5_is_fetched_once(http_channel: ChannelServer, tmp_path: Path) -> None:
+    """An old list with nothing but md5 can be used again from the cache, without a network."""
+    solution = blob(http_channel)
+    old = replace(solution, records=(replace(chosen(solution, "big-blob"), sha256=None),))
+    install(old, tmp_path / "one", tmp_path / "pkgs")
+    fetched = len(http_channel.asked_for("big-blob*"))
+    install(old, tmp_path / "two", tmp_path / "pkgs")
+    assert len(http_channel.asked_for("big-blob*")) == fetched
+
+
 def test_leftovers_of_a_killed_fetch_are_cleared(offline_channel: Path, tmp_path: Path) -> None:
     """A kill in the middle of extraction leaves a nameless folder; the next run removes it."""
     left = tmp_path / "pkgs/.gate-c-2.0-0aB3xYz"

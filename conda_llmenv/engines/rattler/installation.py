@@ -61,6 +61,7 @@ def _link(request: InstallRequest, reporter: Reporter, options: ClientOptions) -
         packages.sweep(fetched)
         raise
     _verify_refetched(packages, request, before, fetched)
+    packages.note_md5(fetched)
     metadata.open_to_readers(request.prefix)
     metadata.correct_links(request.prefix)
 
