@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,36 @@ from conda_llmenv.errors import PrefixError
 from conda_llmenv.prefix.durable import disk_errors
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
+
+RULES = {
+    "name": re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}"),
+    "version": re.compile(r"[A-Za-z0-9_.!+~-]{1,199}"),
+    "build": re.compile(r"[A-Za-z0-9_.+!~-]{0,199}"),
+    "subdir": re.compile(r"[A-Za-z0-9_-]{0,63}"),
+}
+"""What conda takes for each part of a package's identity; anything else could say more where it is written."""
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,31}:/\S+")
+
+
+def check_identity(package: object) -> None:
+    """Refuse a package whose name, version, build or subdir, as far as it has them, is none.
+
+    Raises:
+        ValueError: one is not; the text is the reason.
+    """
+    for part, rule in RULES.items():
+        value = getattr(package, part, "")
+        if value != "" and not rule.fullmatch(value):
+            raise ValueError(f"{value[:80]!a} is no {part}")
+
+
+def clean_address(url: str | None) -> str:
+    """Return an address as one word, its blanks encoded; empty for anything else, as one with control characters."""
+    if not url or not url.isprintable():
+        return ""
+    address = url.replace(" ", "%20")
+    return address if _ADDRESS.fullmatch(address) else ""
 
 
 def decode_records(prefix: Path, fields: type[Fields]) -> list[Fields]:
@@ -31,8 +62,10 @@ def decode_records(prefix: Path, fields: type[Fields]) -> list[Fields]:
 
 def _decode(path: Path, fields: type[Fields]) -> Fields:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=fields)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        record = msgspec.json.decode(path.read_bytes(), type=fields)
+        check_identity(record)
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise PrefixError(
             f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
         ) from error
+    return record

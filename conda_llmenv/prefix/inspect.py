@@ -5,16 +5,26 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.model import Notice
+from conda_llmenv.prefix.conda_meta import check_identity, clean_address
 
 _BLOCK = 512
 
 PIP_INSTALLERS = frozenset({"pip", "uv", "poetry", "pdm"})
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+"""PEP 508's rule for the name of a distribution."""
+
+_VERSION_CONTROL = re.compile(r"git|hg|svn|bzr")
+_COMMIT = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class InstalledRecord(Struct, frozen=True):
@@ -66,26 +76,103 @@ def installed(prefix: Path) -> tuple[InstalledRecord, ...]:
 
 
 def distributions(prefix: Path) -> tuple[Distribution, ...]:
-    """Return what an installer other than conda put into the environment's ``site-packages``, sorted by name."""
-    places = [str(path) for path in sorted(prefix.glob("lib/python3*/site-packages"))]
-    found = {}
-    for one in importlib.metadata.distributions(path=places):
-        if (one.read_text("INSTALLER") or "").strip() in PIP_INSTALLERS:
-            source = _source(one.read_text("direct_url.json"))
-            found[one.metadata["Name"]] = Distribution(one.metadata["Name"], one.version, source)
+    """Return what an installer other than conda put into the environment's ``site-packages``, sorted by name.
+
+    What has no usable metadata is left out; :func:`distribution_notices` tells of it.
+    """
+    found = {one.name: one for one in _read_all(prefix) if isinstance(one, Distribution)}
     return tuple(found[name] for name in sorted(found))
+
+
+def distribution_notices(prefix: Path) -> tuple[Notice, ...]:
+    """Return a warning for each distribution that is left out, or whose origin is, as what it says cannot be used."""
+    return tuple(one for one in _read_all(prefix) if isinstance(one, Notice))
+
+
+def _read_all(prefix: Path) -> Iterator[Distribution | Notice]:
+    places = [str(path) for path in sorted(prefix.glob("lib/python3*/site-packages"))]
+    for one in importlib.metadata.distributions(path=places):
+        folder = str(getattr(one, "_path", "a distribution"))
+        try:
+            if (one.read_text("INSTALLER") or "").strip() not in PIP_INSTALLERS:
+                continue
+            name, version = _identity(one)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ImportError) as error:
+            yield _left_out(folder, error)
+            continue
+        source, problem = _source_of(one)
+        yield Distribution(name, version, source)
+        if problem:
+            yield Notice("distribution-origin", f"where {name} came from is not known: direct_url.json {problem}")
+
+
+def _identity(one: importlib.metadata.Distribution) -> tuple[str, str]:
+    """Return name and version as the metadata has them.
+
+    Raises:
+        ValueError: one is missing, or is none; the text is the reason.
+    """
+    name: object = one.metadata["Name"]
+    version: object = one.metadata["Version"]
+    if not is_distribution_name(name):
+        raise ValueError(f"its metadata has no usable name ({ascii(name)[:80]})")
+    if not is_version(version):
+        raise ValueError(f"its metadata has no usable version ({ascii(version)[:80]})")
+    return name, version.strip()
+
+
+def is_distribution_name(text: object) -> TypeGuard[str]:
+    """Return whether a text is a name by PEP 508's rule and nothing else."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def is_version(text: object) -> TypeGuard[str]:
+    """Return whether a text is a version by PEP 440; packaging alone takes some letters beyond ASCII."""
+    from packaging.version import InvalidVersion, Version
+
+    if not isinstance(text, str) or not text.isascii() or not text.strip().isprintable():
+        return False
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _left_out(folder: str, error: Exception) -> Notice:
+    reason = "its metadata is not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
+    if not isinstance(error, ValueError):
+        reason = "its metadata cannot be read"
+    return Notice(
+        "distribution-left-out",
+        f"{ascii(folder)[1:-1]} is left out: {reason}",
+        hint="install that distribution again",
+    )
+
+
+def _source_of(one: importlib.metadata.Distribution) -> tuple[str, str]:
+    """Return the address in ``direct_url.json``, with the commit of a repository, and why there is none, if odd."""
+    try:
+        text = one.read_text("direct_url.json")
+    except (OSError, ValueError):
+        return "", "is not UTF-8 text"
+    source = _source(text)
+    return source, "holds no usable address" if text and not source else ""
 
 
 def _source(text: str | None) -> str:
     """Return the address in a ``direct_url.json``, with the commit that was installed where it is a repository."""
     try:
         data = json.loads(text or "{}")
+        url = clean_address(data.get("url", ""))
         version_control = data.get("vcs_info", {})
-        if version_control:
-            return f"{version_control['vcs']}+{data['url']}@{version_control['commit_id']}"
-        return str(data.get("url", ""))
-    except (ValueError, LookupError, TypeError, AttributeError):
+        if not version_control:
+            return url
+        kind, commit = version_control["vcs"], version_control["commit_id"]
+        usable = url and _VERSION_CONTROL.fullmatch(kind) and _COMMIT.fullmatch(commit)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""  # not what PEP 610 says: the name and version are all that is known
+    return f"{kind}+{url}@{commit}" if usable else ""
 
 
 def interpreter(prefix: Path, records: tuple[InstalledRecord, ...]) -> Interpreter | None:
@@ -120,21 +207,27 @@ def size(prefix: Path) -> int:
 def _record(path: Path) -> InstalledRecord:
     try:
         data = json.loads(path.read_bytes())
-        return InstalledRecord(
+        record = InstalledRecord(
             name=_text(data, "name"),
             version=_text(data, "version"),
             build=_text(data, "build"),
             subdir=_optional(data, "subdir"),
-            channel=_optional(data, "channel"),
-            url=_optional(data, "url"),
-            requested=_requested(data),
+            channel=_printable(_optional(data, "channel")),
+            url=clean_address(_optional(data, "url")),
+            requested=_printable(_requested(data)),
         )
+        check_identity(record)
     except OSError as error:
         raise PrefixError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError, TypeError, AttributeError) as error:
         raise PrefixError(
             f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
         ) from error
+    return record
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else ""
 
 
 def _text(data: dict[str, Any], key: str) -> str:
