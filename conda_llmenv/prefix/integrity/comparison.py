@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,7 +49,7 @@ def _compare(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: b
     why = _other_kind(inventory, entry, noted)
     if not why and entry.kind is Kind.FILE and noted.size not in (None, entry.size):
         why = f"it has {entry.size} bytes instead of {noted.size}"
-    if not why and noted.command and not entry.executable:
+    if not why and not entry.executable and _is_to_run(inventory, entry, noted, contents=contents):
         why = "it cannot be executed any more"
     if why or not contents:
         return Judgement(why, told=bool(noted.link) or noted.size is not None)
@@ -58,6 +59,27 @@ def _compare(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: b
         return _compare_content(inventory, entry, noted)
     except OSError as error:
         return Judgement(f"it cannot be read: {error.strerror}")
+
+
+def _is_to_run(inventory: Inventory, entry: Entry, noted: Recorded, *, contents: bool) -> bool:
+    """Return whether a file must be executable, which no package records: a command, Python, or a program in ``bin``.
+
+    Of a script in ``bin`` it is not known: some are there to be read by a shell.
+    """
+    if noted.command:
+        return True
+    if entry.kind is not Kind.FILE or noted.owner.tool != "conda" or not entry.path.startswith("bin/"):
+        return False
+    if noted.owner.name == "python" and _PYTHON.fullmatch(entry.path):
+        return True
+    try:
+        return contents and ".so" not in entry.path and content.head(f"{inventory.prefix}/{entry.path}", 4) == _ELF
+    except OSError:
+        return False  # what is wrong with it is told where its content is read
+
+
+_PYTHON = re.compile(r"bin/python[\d.]*t?")
+_ELF = b"\x7fELF"
 
 
 def _other_kind(inventory: Inventory, entry: Entry, noted: Recorded) -> str:

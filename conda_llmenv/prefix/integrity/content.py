@@ -45,6 +45,19 @@ def pieces(path: str, size: int, *, follow: bool = False) -> Iterator[memoryview
         os.close(descriptor)
 
 
+def head(path: str, count: int) -> bytes:
+    """Return the first bytes of a file, fewer if it has fewer; a link is followed and a pipe not waited for.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, count)
+    finally:
+        os.close(descriptor)
+
+
 def checksum(path: str, size: int, algorithm: str = "sha256", *, follow: bool = False) -> str:
     """Return the checksum of a file as hex.
 

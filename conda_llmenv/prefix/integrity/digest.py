@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from packaging.utils import canonicalize_name
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.prefix.inspect import Distribution, distributions
 from conda_llmenv.prefix.integrity import commands, content
+from conda_llmenv.prefix.integrity.compiled import runs_unchecked
 from conda_llmenv.prefix.integrity.conda_records import to_json
 from conda_llmenv.prefix.integrity.exclusions import is_installation_note
 from conda_llmenv.prefix.integrity.inventory import Inventory, take_inventory
@@ -38,6 +40,9 @@ class Identity(NamedTuple):
     content: str
 
 
+_COMMIT = re.compile(r"[a-z]+\+")
+"""What begins the address of a repository: the name of its version control."""
+
 SCHEME = "llmenv environment 1"
 """Counts too, so that two schemes never give the same digest."""
 
@@ -49,7 +54,7 @@ def compute_digest(prefix: Path) -> Digest:
         PrefixError: its records or its variables are broken, or something in it cannot be read.
     """
     inventory = take_inventory(prefix)
-    counted = [entry for entry in inventory.entries.values() if _counts(entry, inventory)]
+    counted = [*(entry for entry in inventory.entries.values() if _counts(entry, inventory)), *_unchecked(inventory)]
     identities = read_all(counted, partial(_named_identity, inventory))
     without = partial(_without_prefix, inventory.prefixes)
     parts = {
@@ -64,6 +69,12 @@ def compute_digest(prefix: Path) -> Digest:
 
 def _counts(entry: Entry, inventory: Inventory) -> bool:
     return not (is_installation_note(entry.path) and not inventory.from_conda(entry.path))
+
+
+def _unchecked(inventory: Inventory) -> Iterator[Entry]:
+    """Yield what Python would run in the place of a source; what it compiled from one itself does not count."""
+    unchecked = read_all(inventory.compiled.values(), partial(runs_unchecked, inventory))
+    yield from (entry for entry in inventory.compiled.values() if unchecked[entry.path])
 
 
 def _hash(lines: Iterable[bytes]) -> str:
@@ -83,8 +94,12 @@ def _line(path: str, identity: Identity) -> bytes:
 
 
 def _distribution(one: Distribution, without: Any) -> list[str]:
-    """Return what counts of a distribution; where a local file or folder lay does not, what came of it is there."""
-    source = "file:" if one.source.startswith("file:") else without(strip(one.source))
+    """Return what counts of a distribution.
+
+    Of its source only a commit does: another format of the same lock installs a file by its name in an index or by its
+    address, and what came of it is there either way.
+    """
+    source = without(strip(one.source)) if _COMMIT.match(one.source) else ""
     return [canonicalize_name(one.name), one.version, source]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 DERIVED_FOLDER = "__pycache__"
-"""Compiled from the sources beside it when they are first imported: by whom, when and for which Python is chance."""
+"""Compiled from the sources beside it when they are first imported: by whom, when and for which Python is chance.
+What belongs to such a source does not count; what is not compiled Python, such as numba's cache, is not looked at."""
+
+COMPILED_SUFFIX = ".pyc"
 
 BOOKKEEPING = "conda-meta"
 """conda's and our own notes, with times and places. Packages and variables are read from there and count as such."""
@@ -36,7 +39,7 @@ def is_passed_over(name: str, *, top: bool, folder: bool, base: bool) -> bool:
         base: the environment is the one that conda is in.
     """
     if folder:
-        return name == DERIVED_FOLDER or (top and (name == BOOKKEEPING or (base and name in INNER_FOLDERS)))
+        return top and (name == BOOKKEEPING or (base and name in INNER_FOLDERS))
     return (top and name == CACHE_TAG) or (name.startswith(".nfs") and _LEFT_ON_NFS.fullmatch(name) is not None)
 
 

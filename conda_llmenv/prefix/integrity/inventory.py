@@ -20,15 +20,19 @@ class Inventory(Struct, frozen=True):
 
     Attributes:
         prefix: absolute.
-        entries: files and links by path.
+        entries: files and links by path, without what is in ``__pycache__``.
+        compiled: the compiled files that are there.
         recorded: what is noted of each path; a path may have several owners, conda packages first.
+        compiled_by: what is noted of compiled files, which may have been written anew since.
         packages: the conda packages.
         unreadable: records of distributions that cannot be read.
     """
 
     prefix: Path
     entries: Mapping[str, Entry]
+    compiled: Mapping[str, Entry]
     recorded: Mapping[str, Sequence[Recorded]]
+    compiled_by: Mapping[str, Sequence[Recorded]]
     packages: tuple[Package, ...]
     unreadable: tuple[Finding, ...] = ()
 
@@ -55,13 +59,23 @@ def take_inventory(prefix: Path) -> Inventory:
         PrefixError: a folder cannot be listed, or a record of conda's is broken.
     """
     records = read_conda_records(prefix)
-    present = {entry.path: entry for entry in entries(prefix, base=holds_conda(records))}
-    recorded: dict[str, list[Recorded]] = {}
+    present, compiled = _split(prefix, base=holds_conda(records))
+    every: dict[str, list[Recorded]] = {}
     for path, noted in recorded_paths(records):
-        if not is_derived(path):
-            recorded.setdefault(path, []).append(noted)
-    unreadable = _add_distributions(prefix, present, recorded)
-    return Inventory(prefix, present, recorded, tuple(record.package for record in records), unreadable)
+        every.setdefault(path, []).append(noted)
+    unreadable = _add_distributions(prefix, present, every)
+    compiled_by = {path: every.pop(path) for path in [path for path in every if is_derived(path)]}
+    packages = tuple(record.package for record in records)
+    return Inventory(prefix, present, compiled, every, compiled_by, packages, unreadable)
+
+
+def _split(prefix: Path, *, base: bool) -> tuple[dict[str, Entry], dict[str, Entry]]:
+    """Return what is there, and what Python compiled from it."""
+    present: dict[str, Entry] = {}
+    compiled: dict[str, Entry] = {}
+    for entry in entries(prefix, base=base):
+        (compiled if is_derived(entry.path) else present)[entry.path] = entry
+    return present, compiled
 
 
 def _add_distributions(

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from conda_llmenv.prefix.integrity.exclusions import is_derived
 from conda_llmenv.prefix.integrity.model import Owner, Recorded
 
 _RECORD = re.compile(r"(?P<site>(?:.*/)?site-packages)/(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info/RECORD")
@@ -36,7 +35,7 @@ def distribution_of(path: str) -> tuple[str, str] | None:
 def read_record(prefix: Path, path: str) -> tuple[tuple[str, Recorded], ...]:
     """Return each path of a distribution, relative to the prefix, and what is noted of it.
 
-    Files that Python compiles are left out, and so is what lies outside the prefix.
+    What lies outside the prefix is left out.
 
     Raises:
         ValueError: it is no list of files; the message says why.
@@ -71,7 +70,7 @@ def _rows(text: str, site: str, prefix: Path, owner: Owner, commands: frozenset[
             continue
         name, noted, size = (*row, "", "")[:_COLUMNS]
         path = _inside(name, site, prefix)
-        if path is None or is_derived(path):
+        if path is None:
             continue
         algorithm, checksum = _checksum(noted)
         yield (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conda_llmenv.errors import PrefixError
-from conda_llmenv.prefix.integrity.exclusions import is_passed_over
+from conda_llmenv.prefix.integrity.exclusions import COMPILED_SUFFIX, is_derived, is_passed_over
 from conda_llmenv.prefix.integrity.model import Entry, Kind
 
 _BITS = 0o7777
@@ -38,6 +38,7 @@ def entries(prefix: Path, *, base: bool) -> Iterator[Entry]:
     folders = [""]
     while folders:
         folder = folders.pop()
+        derived = is_derived(folder)
         with _listing(f"{root}/{folder}") as listing:
             for item in listing:
                 name, is_folder = item.name, item.is_dir(follow_symlinks=False)
@@ -45,6 +46,8 @@ def entries(prefix: Path, *, base: bool) -> Iterator[Entry]:
                     name, top=not folder, folder=is_folder, base=base
                 ):
                     continue  # nothing below the top that begins with a letter is: asked of each of many thousands
+                if derived and not is_folder and not name.endswith(COMPILED_SUFFIX):
+                    continue
                 if is_folder:
                     folders.append(f"{folder}{name}/")
                 else:

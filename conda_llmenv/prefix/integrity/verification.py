@@ -10,6 +10,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from conda_llmenv.prefix.integrity.comparison import Judgement, judge
+from conda_llmenv.prefix.integrity.compiled import unlike_sources
 from conda_llmenv.prefix.integrity.exclusions import is_installation_note
 from conda_llmenv.prefix.integrity.inventory import Inventory, take_inventory
 from conda_llmenv.prefix.integrity.model import Finding, Kind, Owner, Problem, Report
@@ -39,6 +40,7 @@ def check_integrity(prefix: Path, *, contents: bool = True) -> Report:
         *_altered(inventory, judged),
         *_missing(inventory),
         *_foreign(inventory),
+        *unlike_sources(inventory, contents=contents),
     ]
     return Report(
         tuple(sorted(findings, key=lambda finding: (list(Problem).index(finding.problem), finding.path))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +73,13 @@ def _state(prefix: Path) -> None:
     (prefix / "conda-meta/state").write_text(json.dumps({"env_vars": {"DATA": "/elsewhere"}}))
 
 
+def _compile(prefix: Path, mode: py_compile.PycInvalidationMode) -> None:
+    py_compile.compile(str(prefix / SITE / "pure/__init__.py"), invalidation_mode=mode)
+
+
+_COMMIT = b'{"vcs_info": {"vcs": "git", "commit_id": "0123456789012345678901234567890123456789"}, '
+
+
 CHANGES: dict[str, Callable[[Path], None]] = {
     "plain file": _rewrite("share/tool/about.txt", b"a", b"b"),
     "text with the prefix": _rewrite("lib/pkgconfig/tool.pc", b"Cflags", b"cflags"),
@@ -107,6 +115,8 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "checksum of a package": _rewrite("conda-meta/tool-1.0-0.json", b'", "files"', b'0", "files"'),
     "package gone": lambda prefix: (prefix / "conda-meta/pure-1-0.json").unlink(),
     "variable": _state,
+    "compiled, and run unchecked": lambda prefix: _compile(prefix, py_compile.PycInvalidationMode.UNCHECKED_HASH),
+    "commit of a distribution": _rewrite(f"{SITE}/theirs-2.0.dist-info/direct_url.json", b"{", _COMMIT),
 }
 
 
@@ -120,6 +130,12 @@ def test_every_change_shows(here: Path, change: Callable[[Path], None]) -> None:
 
 UNSEEN: dict[str, Callable[[Path], None]] = {
     "compiled": lambda prefix: write(prefix / SITE / "pure/__pycache__/__init__.cpython-311.pyc", b"\0"),
+    "compiled by its time": lambda prefix: _compile(prefix, py_compile.PycInvalidationMode.TIMESTAMP),
+    "compiled by its hash": lambda prefix: _compile(prefix, py_compile.PycInvalidationMode.CHECKED_HASH),
+    "by its name and not by its address": lambda prefix: (
+        prefix / SITE / "theirs-2.0.dist-info/direct_url.json"
+    ).unlink(),
+    "from another address": _rewrite(f"{SITE}/theirs-2.0.dist-info/direct_url.json", b"file:", b"https:"),
     "history": lambda prefix: write(prefix / "conda-meta/history", b"==> 2026-01-01 10:00:00 <==\n"),
     "our notes": lambda prefix: write(prefix / "conda-meta/llmenv/spec.json", b'{"version": 1}'),
     "removed, but open on another node": lambda prefix: write(prefix / "lib/.nfs000000000123abcd00000001", b"x"),

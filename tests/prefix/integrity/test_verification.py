@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import py_compile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ def test_nothing_is_found_where_nothing_is_wrong(
 ) -> None:
     """Whoever installed it and wherever; also after Python has compiled what it imported."""
     prefix = install(tmp_path / where, conda=conda, pip=pip)
-    write(prefix / SITE / "pure/__pycache__/__init__.cpython-311.pyc", b"\0")
+    py_compile.compile(str(prefix / SITE / "pure/__init__.py"))
     write(prefix / "lib/.nfs000000000123abcd00000001", b"x")
     assert found(prefix, contents=contents) == []
 
@@ -100,6 +101,12 @@ SEEN_AT_ONCE = {
     "module of pip": (_append(f"{SITE}/theirs/__init__.py"), "altered", f"{SITE}/theirs/__init__.py", THEIRS),
     "command of pip": (_append("bin/theirs"), "altered", "bin/theirs", THEIRS),
     "command not executable": (lambda p: (p / "bin/pure").chmod(0o644), "altered", "bin/pure", PURE),
+    "Python not executable": (
+        lambda p: (p / "bin/python3.11").chmod(0o644),
+        "altered",
+        "bin/python3.11",
+        "python 3.11.7 (conda)",
+    ),
     "command of pip not executable": (lambda p: (p / "bin/theirs").chmod(0o644), "altered", "bin/theirs", THEIRS),
     "link in place of a file": (_link_instead, "altered", "share/tool/about.txt", TOOL),
     "file in place of a link": (_file_instead, "altered", "lib/libplain.so", TOOL),
@@ -141,6 +148,19 @@ def test_what_is_seen_by_reading(prefix: Path, change: Callable[[Path], None], p
     change(prefix)
     assert found(prefix) == [("altered", path, owner)]
     assert found(prefix, contents=False) == []
+
+
+@pytest.mark.parametrize(("content", "problems"), [(b"\x7fELF\0program", ["altered"]), (b"#!/bin/sh\n", [])])
+def test_a_program_that_cannot_be_started_any_more(prefix: Path, content: bytes, problems: list[str]) -> None:
+    """No package records who may run a file; of a binary in ``bin`` it is plain, of a script it is not."""
+    record = prefix / "conda-meta/tool-1.0-0.json"
+    checksum = hashlib.sha256(content).hexdigest()
+    noted = f'{{"_path": "bin/program", "path_type": "hardlink", "sha256": "{checksum}"}}'
+    record.write_text(record.read_text().replace('"paths": [', f'"paths": [{noted}, ', 1))
+    write(prefix / "bin/program", content, executable=True)
+    assert found(prefix) == []
+    (prefix / "bin/program").chmod(0o644)
+    assert [problem for problem, _, _ in found(prefix)] == problems
 
 
 def test_without_the_checksum_of_this_prefix_the_packages_own_is_used(prefix: Path) -> None:
