@@ -14,7 +14,7 @@ from conda_llmenv.locks.facts import PLATFORM
 from conda_llmenv.locks.header import with_head
 from conda_llmenv.locks.yaml_text import scalar
 from conda_llmenv.model import AskedEnvironment, Lock, LockedPlatform, PipPackage
-from conda_llmenv.redact import has_secret, strip
+from conda_llmenv.redact import holds_secret, strip
 
 FILE_NAMES = ("environment.lock.yml", "environment.lock.yaml")
 
@@ -92,17 +92,17 @@ def _dependencies(specs: Sequence[str], pip: Sequence[str]) -> Iterator[str]:
 
 
 def _variables(variables: Mapping[str, str]) -> Iterator[str]:
-    secret = {name for name, value in variables.items() if has_secret(f"{name}={value}")}
+    secret = {name for name, value in variables.items() if holds_secret(name, value)}
     if variables:
         yield "variables:" if len(secret) < len(variables) else "variables: {}"
     for name, value in sorted(variables.items()):
         hidden = f"# {name} holds a secret and is left out"
-        yield f"  {hidden if name in secret else f'{name}: {json.dumps(value, ensure_ascii=False)}'}"
+        yield f"  {hidden if name in secret else f'{scalar(name)}: {json.dumps(value, ensure_ascii=False)}'}"
 
 
 def _allowed(variables: Mapping[str, str]) -> Iterator[str]:
     """Yield what allows the variables that change how programs are found or loaded; the environment has them."""
-    names = [name for name, value in sorted(variables.items()) if not has_secret(f"{name}={value}")]
+    names = [name for name, value in sorted(variables.items()) if not holds_secret(name, value)]
     allowed = [name for name in names if NEEDS_PERMISSION.fullmatch(name)]
     if allowed:
         yield "llmenv:"

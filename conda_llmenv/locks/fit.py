@@ -8,7 +8,7 @@ from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.locks.fields import same_channel, specs_by_package
 from conda_llmenv.locks.options import portable
 from conda_llmenv.model import EnvSpec, Lock, Origin, PipOption
-from conda_llmenv.redact import has_secret, mask, strip
+from conda_llmenv.redact import holds_secret, mask_variable, strip
 
 _SET_ANYWAY = frozenset({"PYTHONNOUSERSITE"})
 """Variables that every environment of ours sets, whether a layer says so or not."""
@@ -77,12 +77,12 @@ def _variable_changes(spec: EnvSpec, lock: Lock) -> Iterator[str]:
     now = {one.name: one for one in spec.variables if one.value is not None}
     for name, variable in now.items():
         before = lock.variables.get(name)
-        if variable.value != before and not has_secret(f"{name}={variable.value}"):
-            was = f"was {mask(f'{name}={before}').partition('=')[2]}" if before is not None else "was not set"
+        if variable.value != before and not (variable.value and holds_secret(name, variable.value)):
+            was = f"was {mask_variable(name, before)}" if before is not None else "was not set"
             yield f"{name} is {variable.value} now{_places([variable.origin])}, and {was}"
     for name, value in lock.variables.items():
         unset = next((one for one in spec.variables if one.name == name and one.value is None), None)
-        if name not in now and not has_secret(f"{name}={value}") and (unset or name not in _SET_ANYWAY):
+        if name not in now and not holds_secret(name, value) and (unset or name not in _SET_ANYWAY):
             yield f"{name} is no longer set{_places([unset.origin] if unset else [])}"
 
 

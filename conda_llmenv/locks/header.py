@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from conda_llmenv.compose.variables import NEEDS_PERMISSION
 from conda_llmenv.model import Lock
-from conda_llmenv.redact import has_secret, strip
+from conda_llmenv.redact import holds_secret, strip
 
 FIRST_LINE = "# Locked by llmenv, lockfile version 1."
 """How the first line starts, which tells a lock of ours from another tool's, whatever it is called."""
@@ -105,7 +105,7 @@ def carry(text: str, lock: Lock, again: str) -> str:
     lines = text.split("\n")
     if not is_ours(text):
         return text
-    values = {name: value for name, value in sorted(lock.variables.items()) if not has_secret(f"{name}={value}")}
+    values = {name: value for name, value in sorted(lock.variables.items()) if not holds_secret(name, value)}
     extra: dict[str, Any] = {VARIABLES: values, ALLOWED: [name for name in values if NEEDS_PERMISSION.fullmatch(name)]}
     extra |= {OPTIONS: [strip(option) for option in lock.pip_options], NODEFAULTS: lock.nodefaults}
     shown = [_line(label, json.dumps(value, ensure_ascii=False)) for label, value in extra.items() if value]

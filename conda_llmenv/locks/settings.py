@@ -10,7 +10,7 @@ from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.pip_platforms import ANY
 from conda_llmenv.locks.sides import Side
 from conda_llmenv.model import Channel
-from conda_llmenv.redact import MASK, mask, strip
+from conda_llmenv.redact import MASK, mask_variable, strip
 
 
 def setting_differences(before: Side, after: Side, said: frozenset[Part]) -> Iterator[Difference]:
@@ -57,7 +57,7 @@ def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Diffe
 
 def _variable(name: str, before: str | None, after: str | None) -> Difference | None:
     """Compare one variable; a lock leaves a secret out, or has the mask in its place, and neither is a difference."""
-    shown = ["" if value is None else mask(f"{name}={value}").partition("=")[2] for value in (before, after)]
+    shown = ["" if value is None else mask_variable(name, value) for value in (before, after)]
     kind = Kind.ADDED if before is None else Kind.REMOVED if after is None else Kind.CHANGED
     left_out = kind is not Kind.CHANGED and MASK in "".join(shown)
     masked = MASK in f"{before}{after}" and shown[0] == shown[1]

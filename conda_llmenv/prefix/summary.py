@@ -15,7 +15,7 @@ from conda_llmenv.prefix.location import EnvironmentFolders
 from conda_llmenv.prefix.state import read_spec, read_state
 from conda_llmenv.prefix.unfinished import creating_reason
 from conda_llmenv.prefix.variables import read_variables
-from conda_llmenv.redact import mask
+from conda_llmenv.redact import mask_variable
 
 FOREIGN = "foreign"
 """The phase shown for an environment that conda, mamba or somebody else made."""
@@ -67,11 +67,6 @@ def _reason(state: EnvState | None) -> str:
     return creating_reason(state)
 
 
-def _shown(name: str, value: str) -> str:
-    """Return a variable's value, unless its name says that it is a secret."""
-    return mask(f"{name}={value}").partition("=")[2]
-
-
 def describe(prefix: Path) -> dict[str, Any]:
     """Return the facts of one environment, JSON-ready; the sizes are bytes on disk.
 
@@ -92,6 +87,6 @@ def describe(prefix: Path) -> dict[str, Any]:
         "conda": len(records),
         "pip": [f"{package['name']}=={package['version']}" for package in spec.get("pip", [])],
         "channels": spec.get("channels", []),
-        "variables": {name: _shown(name, value) for name, value in read_variables(prefix).items()},
+        "variables": {name: mask_variable(name, value) for name, value in read_variables(prefix).items()},
         "bytes": size(prefix),
     }
