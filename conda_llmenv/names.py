@@ -29,6 +29,28 @@ RULES = {
     ),
 }
 
+PLATFORMS = (
+    "linux-64",
+    "linux-aarch64",
+    "linux-ppc64le",
+    "linux-s390x",
+    "linux-riscv64",
+    "linux-32",
+    "linux-armv6l",
+    "linux-armv7l",
+    "linux-ppc64",
+    "osx-64",
+    "osx-arm64",
+    "win-64",
+    "win-arm64",
+    "win-32",
+    "freebsd-64",
+    "emscripten-wasm32",
+    "wasi-wasm32",
+    "zos-z",
+)
+"""Subdirs that conda knows (``conda.base.constants.KNOWN_SUBDIRS``), without ``noarch``, which no machine is."""
+
 SHOWN = 40
 """Characters of a refused name that a message repeats."""
 
@@ -55,6 +77,18 @@ def check_name(kind: str, name: str) -> str:
             )
         return name
     raise InputError(f"{kind} name {_shown(name)} is not allowed", hint=f"use {rule}")
+
+
+def check_platform(name: str) -> str:
+    """Return ``name`` if it is a platform of conda's.
+
+    Raises:
+        InputError: it is none; the hint lists those there are.
+    """
+    if name in PLATFORMS:
+        return name
+    reason = "is part of every platform and none by itself" if name == "noarch" else "is no platform of conda"
+    raise InputError(f"{_shown(name)} {reason}", hint=f"use one of {', '.join(PLATFORMS)}")
 
 
 def _shown(name: str) -> str:

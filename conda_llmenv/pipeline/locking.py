@@ -16,6 +16,7 @@ from conda_llmenv.locks.fit import changes
 from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.pip_fit import pip_misfits
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, PipPlan, Record
+from conda_llmenv.names import check_platform
 from conda_llmenv.pipeline.create import ALWAYS_SET, wanted_imports, with_pip
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, draft, make_plan, with_tier
 from conda_llmenv.pipeline.tools import Tools
@@ -49,10 +50,12 @@ def make_lock(request: LockRequest, tools: Tools) -> Locked:
     """Plan for each platform and return the lock.
 
     Raises:
-        InputError: a package to update is not in the lock, or a platform is asked for twice.
+        InputError: a package to update is not in the lock, or a platform is none or is asked for twice.
         ConflictError, PlanRefused, Unsatisfiable, PipFailed: as planning an environment does.
     """
     platforms = request.platforms or (tools.host().subdir,)
+    for platform in request.platforms:
+        check_platform(platform)
     if len(set(platforms)) < len(platforms):
         raise InputError(f"a platform is asked for twice: {', '.join(platforms)}")
     _check_update(request)
