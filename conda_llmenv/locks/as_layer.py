@@ -18,10 +18,12 @@ from conda_llmenv.model import (
     LockedPlatform,
     Origin,
     PipOption,
+    PipPackage,
     PipRequirement,
     Sourced,
     Variable,
 )
+from conda_llmenv.redact import mask
 
 
 def as_layer(lock: Lock, platform: LockedPlatform, display: str, *, pinned: bool) -> Fragment:
@@ -38,7 +40,7 @@ def as_layer(lock: Lock, platform: LockedPlatform, display: str, *, pinned: bool
     """
     origin = Origin(display, None, Layer.COMMAND_LINE)
     specs = [f"{record.name}={record.version}" for record in platform.records]
-    requirements = tuple(_requirement(package.requirement, lock, display) for package in platform.pip)
+    requirements = tuple(_requirement(package, lock, display) for package in platform.pip)
     return Fragment(
         name=Path(display).name,
         kind=Kind.FRAGMENT,
@@ -64,10 +66,12 @@ def _tokens(text: str, display: str) -> tuple[tuple[str, ...], ...]:
     return tuple(one.tokens for one in _parsed(text, display) if isinstance(one, Option))
 
 
-def _requirement(text: str, lock: Lock, display: str) -> PipRequirement:
-    (line,) = _parsed(text, display)
+def _requirement(package: PipPackage, lock: Lock, display: str) -> PipRequirement:
+    where = Origin(display, lock.lines.get(package.name)).where
+    parsed = _parsed(package.requirement, where)
+    line = parsed[0] if len(parsed) == 1 else None
     if not isinstance(line, Line):
-        raise FileFormatError(f"{display}: {text!r} is no requirement")
+        raise FileFormatError(f"{where}: {mask(package.requirement)!r} is no requirement")
     return PipRequirement(
         line.text,
         line.kind,
@@ -80,8 +84,8 @@ def _requirement(text: str, lock: Lock, display: str) -> PipRequirement:
     )
 
 
-def _parsed(text: str, display: str) -> tuple[object, ...]:
+def _parsed(text: str, where: str) -> tuple[object, ...]:
     try:
         return parse_line(text)
     except Unreadable as error:
-        raise FileFormatError(f"{display}: {error.text}", hint=error.hint) from error
+        raise FileFormatError(f"{where}: {error.text}", hint=error.hint) from error

@@ -54,7 +54,8 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
     """Return the plan a lock stands for on this machine; changes nothing.
 
     Raises:
-        InputError: the lock is not for this platform, or holds what has no hash where hashes are required.
+        InputError: the lock is not for this platform or empty, or holds what has no hash at all, or not the one that
+            is required.
         PlanRefused: what is locked cannot run on this card, driver or system.
     """
     subdir = tools.host().subdir
@@ -65,6 +66,12 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
             f"{request.display} has nothing for {subdir}, only for {there}",
             hint=f"lock again with `llmenv lock --platform {subdir}`",
         )
+    if not (platform.records or platform.pip):
+        raise InputError(
+            f"{request.display} has no packages for {subdir}, so there is nothing to make",
+            hint="lock again with `llmenv lock`",
+            origins=[Origin(request.display)],
+        )
     if request.require_hashes:
         _refuse_unhashed(request, platform)
     spec = _spec(request, platform, tools)
@@ -74,6 +81,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
         pins = tuple(f"{record.name}={record.version}" for record in platform.records)
         pinned = replace(drafted, solve=replace(drafted.solve, specs=pins))
         return replace(make_solution(pinned, tools), input_hash=request.lock.input_hash, locked=True)
+    _refuse_unverifiable(request, platform)
     _refuse_incomplete(request, platform, drafted)
     solution = Solution(tuple(_reachable(platform.records, request.lock.channels, tools)), "lock", 0.0)
     verdicts = (
@@ -134,6 +142,18 @@ def _refuse_unhashed(request: LockedRequest, platform: LockedPlatform) -> None:
             f"{len(bare)} packages of {request.display} have no sha256, and hashes are required",
             details=[_place(request, name) for name in bare],
             hint="lock into a format with hashes (`llmenv lock --format pixi`), or leave out --require-hashes",
+            origins=[Origin(request.display, request.lock.lines.get(name)) for name in bare],
+        )
+
+
+def _refuse_unverifiable(request: LockedRequest, platform: LockedPlatform) -> None:
+    """Refuse conda packages without any hash: what is downloaded for them could be anything, so no engine takes it."""
+    bare = [record.name for record in platform.records if not (record.sha256 or record.md5)]
+    if bare:
+        raise InputError(
+            f"{len(bare)} packages of {request.display} have no hash, so nobody could tell what is installed",
+            details=[_place(request, name) for name in bare],
+            hint="lock again with `llmenv lock`; conda writes hashes with `conda list --explicit --md5`",
             origins=[Origin(request.display, request.lock.lines.get(name)) for name in bare],
         )
 
