@@ -57,7 +57,8 @@ class CreateOptions(PlanOptions, frozen=True):
     "--lock",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Make what a lockfile says instead of stacking layers: nothing is solved, hashes are enforced.",
+    help="Make what a lockfile says instead of stacking layers. With hashes, nothing is solved and all are enforced; "
+    "environment.lock.yml has versions only, and builds that fit them are solved for.",
 )
 @click.option("--require-hashes", is_flag=True, help="With --lock: refuse what has no sha256.")
 @solver_options
@@ -140,7 +141,7 @@ def _locked_plan(chosen: CreateOptions, path: Path, wanted: PlanRequest, tools: 
     from conda_llmenv.pipeline.from_lock import LockedRequest, plan_from_lock
 
     file = read_lock_file(path)
-    if not file.format.conda:
+    if not file.format.creates:
         raise click.UsageError(f"{path} is a lock of the pip section alone: give it to pip or uv, or in a -f file")
     request = LockedRequest(
         file.lock,

@@ -97,36 +97,39 @@ def _lock(chosen: LockOptions, tools: Tools) -> int:
     locked = make_lock(request, tools)
     for plan in locked.plans:
         console.warn_all(plan.notices)
-    for entry in formats:
-        console.warn_all(lock_notices(locked.lock, entry))
+    console.warn_all(notice for entry in formats for notice in lock_notices(locked.lock, entry))
     for plan in locked.plans:
         if not chosen.as_json:
             say_plan(plan)
-    written = {chosen.folder / entry.file_names[0]: entry.write(locked.lock) for entry in formats}
-    for path, text in written.items():
+    written = {chosen.folder / entry.file_names[0]: entry for entry in formats}
+    for path, text in [(path, entry.write(locked.lock)) for path, entry in written.items()]:
         write_lock_file(path, text)
     if chosen.as_json:
         console.payload("lock", lock_json(locked.lock, tuple(written)))
     else:
-        say_lock(locked.lock, tuple(written), previous)
+        say_lock(locked.lock, written, previous)
     return 0
 
 
 def _check(chosen: LockOptions, tools: Tools) -> int:
+    from conda_llmenv.cli.lock_files import unchecked_files
     from conda_llmenv.pipeline.locking import misfits
 
     files = _existing(chosen)
+    unchecked = unchecked_files(chosen.folder)
     found = {str(file.path): misfits(file.lock, chosen.plan_request(), tools) for file in files}
     fits = not any(found.values())
     if chosen.as_json:
-        console.payload(
-            "lock", {"fits": fits, "files": {path: list(reasons) for path, reasons in found.items()}}, ok=fits
-        )
+        reasons_by_path = {path: list(reasons) for path, reasons in found.items()}
+        unread = [str(path) for path in unchecked]
+        console.payload("lock", {"fits": fits, "files": reasons_by_path, "unchecked": unread}, ok=fits)
         return 0 if fits else 1
     for path, reasons in found.items():
         console.out(f"{path}: {'fits' if not reasons else 'does not fit any more'}")
         for reason in reasons:
             console.out(f"  {reason}")
+    for file in unchecked:
+        console.out(f"{file}: not checked, it is about the pip section alone")
     if not fits:
         console.say("hint: `llmenv lock` with the same layers writes new ones; `--update PACKAGE` moves one package")
     return 0 if fits else 1
@@ -145,9 +148,11 @@ def _previous(chosen: LockOptions) -> Lock | None:
 
 
 def _existing(chosen: LockOptions) -> list[LockFile]:
-    from conda_llmenv.cli.lock_files import find_lock_files, read_lock_file
+    from conda_llmenv.cli.lock_files import find_lock_files, read_lock_file, unchecked_files
 
     paths = find_lock_files(chosen.folder)
     if not paths:
-        raise click.UsageError(f"there is no lockfile in {chosen.folder.absolute()}; `llmenv lock` writes one")
+        unchecked = ", ".join(path.name for path in unchecked_files(chosen.folder))
+        only = f" but {unchecked}, which is about the pip section alone" if unchecked else ""
+        raise click.UsageError(f"there is no lockfile in {chosen.folder.absolute()}{only}; `llmenv lock` writes one")
     return [read_lock_file(path) for path in paths]

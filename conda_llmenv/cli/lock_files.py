@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from conda_llmenv.errors import InputError, NotFoundError
+from conda_llmenv.errors import InputError, NoSpace, NotFoundError, PrefixError
 from conda_llmenv.library import read_whole
-from conda_llmenv.locks.header import DIGEST, is_edited, read_head
+from conda_llmenv.locks.header import DIGEST, FIRST_LINE, is_edited, is_ours
 from conda_llmenv.locks.registry import FORMATS, Format, detect, format_of
 from conda_llmenv.model import Lock
 
@@ -49,28 +49,37 @@ def read_lock_file(path: Path, *, name: str | None = None, edited: bool = False)
             details=_suspects(entry, text, path),
             hint=f"lock again with `llmenv lock`; if the edit is meant, remove the line `# {DIGEST}: …` from its head",
         )
-    return LockFile(path, entry, entry.read(text, str(path)), read_head(text).ours, changed)
+    return LockFile(path, entry, entry.read(text, str(path)), is_ours(text), changed)
 
 
 def find_lock_files(folder: Path) -> tuple[Path, ...]:
     """Return the lockfiles in a folder that carry the names our own have, exact ones first."""
-    entries = sorted(
-        (entry for entry in FORMATS.values() if entry.reads and entry.conda), key=lambda one: not one.exact
-    )
+    entries = sorted((entry for entry in FORMATS.values() if entry.creates), key=lambda one: not one.exact)
     paths = (folder / entry.file_names[0] for entry in entries)
     return tuple(path for path in paths if path.is_file())
+
+
+def unchecked_files(folder: Path) -> tuple[Path, ...]:
+    """Return the lockfiles of ours in a folder that are about the pip section alone, which nothing here checks."""
+    paths = (folder / entry.file_names[0] for entry in FORMATS.values() if not entry.creates)
+    return tuple(path for path in paths if path.is_file() and is_ours(_start(path)))
 
 
 def write_lock_file(path: Path, text: str) -> None:
     """Replace a file: what was there stays until the new one is whole.
 
     Raises:
-        OSError: the disk refused; the old file is there still.
+        NoSpace, PrefixError: the disk refused; the file is named, and what was there is there still.
     """
-    from conda_llmenv.prefix.durable import write_file
+    from conda_llmenv.prefix.durable import disk_errors, write_file
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, text.encode())
+    try:
+        with disk_errors("write", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, text.encode())
+    except (NoSpace, PrefixError) as error:
+        error.hint = "free some room, or choose a place you may write to with -o"
+        raise
 
 
 def format_for(path: Path, name: str | None) -> Format:
@@ -89,6 +98,15 @@ def format_for(path: Path, name: str | None) -> Format:
             hint=f"add --format, one of {', '.join(FORMATS)}",
         )
     return found
+
+
+def _start(path: Path) -> str:
+    """Return the start of a file, which may be anybody's and anything."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(FIRST_LINE)).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _text(path: Path) -> str:

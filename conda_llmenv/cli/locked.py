@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from conda_llmenv.cli import console
 from conda_llmenv.locks.registry import Format
 from conda_llmenv.model import Lock, LockedPlatform, Notice
+from conda_llmenv.redact import holds_secret
 
 
-def say_lock(lock: Lock, written: Sequence[Path], previous: Lock | None) -> None:
+def say_lock(lock: Lock, written: Mapping[Path, Format], previous: Lock | None) -> None:
     """Print what was locked, what has moved since the lock it started from, and the files."""
     for platform in lock.platforms:
         console.fact("locked", f"{platform.subdir}, {_count(platform)}")
@@ -19,7 +20,13 @@ def say_lock(lock: Lock, written: Sequence[Path], previous: Lock | None) -> None
         for line in _moves(before, platform) if before is not None else ():
             console.fact("moved", line)
     console.fact("written", ", ".join(map(str, written)))
-    console.say(f"\nmake it elsewhere:  llmenv create --lock {written[-1]} -n NAME")
+    creating = [path for path, entry in written.items() if entry.creates]
+    if creating:
+        console.say(f"\nmake it elsewhere:  llmenv create --lock {creating[-1]} -n NAME")
+    else:
+        console.say(
+            "\nno environment can be made of that alone: `llmenv lock --format pixi` writes what create --lock takes"
+        )
 
 
 def lock_json(lock: Lock, written: Iterable[Path]) -> dict[str, Any]:
@@ -60,7 +67,7 @@ def lock_json(lock: Lock, written: Iterable[Path]) -> dict[str, Any]:
 def lock_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
     """Return what a person should know about a lock in a format: what that leaves out, and what nobody else can get."""
     platform = lock.platforms[0]
-    left_out = tuple(_left_out(platform, entry))
+    left_out = (*secret_notices(lock.variables), *_left_out(platform, entry))
     if not entry.pip or not platform.pip:
         return left_out
     from conda_llmenv.locks.pip_index import local_version_notices
@@ -69,6 +76,21 @@ def lock_notices(lock: Lock, entry: Format) -> tuple[Notice, ...]:
 
     doubles = (double.notice() for double in double_owned(platform.records, platform.pip))
     return (*left_out, *doubles, *local_version_notices(lock), *local_path_notices(lock))
+
+
+def secret_notices(variables: Mapping[str, str]) -> tuple[Notice, ...]:
+    """Return the warning that names the variables which no file of ours holds, none where there is no such variable."""
+    secret = sorted(name for name, value in variables.items() if holds_secret(name, value))
+    if not secret:
+        return ()
+    names, them = ", ".join(secret), "them" if len(secret) > 1 else "it"
+    return (
+        Notice(
+            "secret-left-out",
+            f"left out, as no file of ours holds a secret: {names}; set {them} by hand in each environment made from it",
+            hint=f"`conda env config vars set -n NAME {secret[0]}=…`",
+        ),
+    )
 
 
 def _left_out(platform: LockedPlatform, entry: Format) -> Iterator[Notice]:

@@ -153,12 +153,16 @@ def detect(file_name: str, text: str) -> Format:
     """Return the format of a file: by its name, else by how it starts.
 
     Raises:
-        InputError: it is no lockfile we know.
+        InputError: it is no lockfile we know, or one that is not for reading.
     """
     name = PurePath(file_name).name
     for entry in FORMATS.values():
         if entry.reads and any(fnmatch(name, pattern) for pattern in entry.file_names):
             return entry
+    for entry in FORMATS.values():
+        if not entry.reads and text.startswith(f"{FIRST_LINE} {entry.again}"):
+            hint = "`llmenv lock --format pixi` writes what create --lock takes"
+            raise InputError(f"{file_name} is for pip, and no environment can be made of it alone", hint=hint)
     start = text[: _LOOKED_AT + head_length(text)]
     for mark, known in _MARKS:
         if mark in start:
