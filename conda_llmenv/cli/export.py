@@ -11,6 +11,9 @@ from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
 from conda_llmenv.model import Lock
 
+ENVIRONMENT = "environment"
+"""The format that needs no other to be named."""
+
 
 @click.command()
 @target_options
@@ -46,19 +49,22 @@ def export(
     from conda_llmenv.cli.locked import lock_notices
     from conda_llmenv.cli.wiring import environment_lock, existing_prefix, user_config
     from conda_llmenv.locks.registry import format_of
+    from conda_llmenv.prefix.locked import environment_notices
     from conda_llmenv.prefix.unfinished import refuse_unfinished
 
+    if asked:
+        _check_asked(output, format_name, require_hashes=require_hashes)
     where = existing_prefix(name, prefix, user_config())
     refuse_unfinished(where, "exported")
     if asked:
-        text, entry_name = _asked(where), "environment"
+        text, entry_name = _asked(where), ENVIRONMENT
     else:
-        entry = format_for(output, format_name) if output is not None else format_of(format_name or "environment")
+        entry = format_for(output, format_name) if output is not None else format_of(format_name or ENVIRONMENT)
         lock = environment_lock(where)
         if require_hashes:
             _refuse_unhashed(lock, where)
         text, entry_name = entry.write(lock), entry.name
-        console.warn_all(lock_notices(lock, entry))
+        console.warn_all((*environment_notices(where), *lock_notices(lock, entry)))
     if output is not None:
         write_lock_file(output, text)
     if as_json:
@@ -70,7 +76,22 @@ def export(
         console.out(text.rstrip("\n"))
 
 
+def _check_asked(output: Path | None, format_name: str | None, *, require_hashes: bool) -> None:
+    """Refuse what ``--asked`` has no place for: it writes an environment.yml, which is neither pinned nor hashed."""
+    from conda_llmenv.locks.registry import FORMATS
+
+    told = output is not None and any(
+        output.match(pattern) for entry in FORMATS.values() for pattern in entry.file_names if entry.name != ENVIRONMENT
+    )
+    if format_name not in {None, ENVIRONMENT} or told:
+        shown = f"--format {format_name}" if format_name else f"-o {output}"
+        raise click.UsageError(f"--asked writes an environment.yml, and {shown} asks for a lock: give one of them")
+    if require_hashes:
+        raise click.UsageError("--asked writes what was asked for, which has no hashes: leave out --require-hashes")
+
+
 def _asked(prefix: Path) -> str:
+    from conda_llmenv.cli.locked import secret_notices
     from conda_llmenv.locks.environment_lock import write_asked
     from conda_llmenv.prefix.locked import read_asked
 
@@ -80,6 +101,7 @@ def _asked(prefix: Path) -> str:
             f"llmenv did not make {prefix}, so what was asked for is not known",
             hint="leave out --asked for everything that is there; `conda export --from-history` has what conda noted",
         )
+    console.warn_all(secret_notices(asked.variables))
     return write_asked(asked)
 
 
