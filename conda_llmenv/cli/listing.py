@@ -60,12 +60,13 @@ def _list_all(*, as_json: bool) -> None:
 
 def _list_packages(name: str | None, prefix: str | None, *, as_json: bool) -> None:
     from conda_llmenv.cli.wiring import existing_prefix, user_config
-    from conda_llmenv.prefix.inspect import distributions, installed
+    from conda_llmenv.prefix.inspect import distribution_notices, distributions, installed
 
     prefix_path = existing_prefix(name, prefix, user_config())
     found = installed(prefix_path)
     rows = [(package.name, package.version, package.build, strip(package.channel)) for package in found]
     rows += [(one.name, one.version, "", PYPI) for one in distributions(prefix_path)]
+    console.warn_all(distribution_notices(prefix_path))
     if as_json:
         console.payload("list", [dict(zip(("name", "version", "build", "channel"), row, strict=True)) for row in rows])
     else:
