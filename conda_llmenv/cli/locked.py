@@ -87,7 +87,7 @@ def secret_notices(variables: Mapping[str, str]) -> tuple[Notice, ...]:
     return (
         Notice(
             "secret-left-out",
-            f"left out, as no file of ours holds a secret: {names}; set {them} by hand in each environment made from it",
+            f"left out, as no file of ours holds a secret: {names}; set {them} by hand in each new environment",
             hint=f"`conda env config vars set -n NAME {secret[0]}=…`",
         ),
     )
