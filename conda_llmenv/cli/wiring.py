@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import platformdirs
@@ -71,6 +71,7 @@ def open_tools(
             stop=process.end_running,
             resolve_channels=functools.partial(_channels, config),
             describe_channel=functools.partial(describe, config=config),
+            find_altered=_find_altered,
             caches=caches(config),
             reporter=reporter,
             environ={**_overrides(config), **os.environ},
@@ -229,6 +230,12 @@ def _installer(name: str) -> PipInstaller:
     from conda_llmenv.pypi.registry import choose
 
     return choose(name).installer
+
+
+def _find_altered(prefix: Path, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    from conda_llmenv.prefix.integrity.unpacked import altered_files
+
+    return altered_files(prefix, names)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from conda_llmenv import __version__
 from conda_llmenv.compose import to_json
 from conda_llmenv.compose.input_hash import input_hash
-from conda_llmenv.errors import CheckFailed, InstallFailed
+from conda_llmenv.errors import CheckFailed, InstallFailed, PipFailed
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
 from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
 from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
@@ -26,6 +26,10 @@ from conda_llmenv.redact import mask, strip
 
 ALWAYS_SET = {"PYTHONNOUSERSITE": "1"}
 """conda's Python reads ``~/.local``, a venv's does not: a package there must never shadow one of the environment."""
+
+
+SHOWN = 10
+"""Altered files that are named of each distribution."""
 
 
 class CreateRequest(Struct, frozen=True):
@@ -94,6 +98,8 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         result = None
         if wanted is not None and plan.pip is not None:
             result = tools.pip().install(plan.pip, wanted, transaction.prefix, tools.reporter)
+            if plan.locked:
+                _refuse_altered(result, transaction.prefix, tools)
             clock.stamp("pip")
         imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
         clock.stamp("verify")
@@ -112,6 +118,26 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
             command=mask(request.command),
         )
     return Created(request.prefix, plan, result, imports, clock.seconds, notices)
+
+
+def _refuse_altered(result: PipResult, prefix: Path, tools: Tools) -> None:
+    """Refuse distributions that are not what their wheels say: an installer's cache may have been altered since.
+
+    Raises:
+        PipFailed: there are some; each of their files is named.
+    """
+    altered = tools.find_altered(prefix, [package.name for package in result.packages])
+    if altered:
+        names = " ".join(sorted(altered))
+        clean = " && ".join(f"pip cache remove {name}" for name in sorted(altered))
+        clean = clean if result.installer == "pip" else f"uv cache clean {names}"
+        raise PipFailed(
+            f"{names}: not as the wheel lists it, so the lock is not what would be installed; the cache of "
+            f"{result.installer} was altered, perhaps through an environment that shares its files",
+            details=[f"{name}: {path}" for name in sorted(altered) for path in altered[name][:SHOWN]],
+            hint=f"take it out of the cache with `{clean}` and create again; if that changes nothing, the wheel lists "
+            "wrong hashes itself, which its makers should know",
+        )
 
 
 def _variables(plan: Plan) -> dict[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +16,9 @@ ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
 
 DescribeChannel = Callable[[Channel], str]
 """A channel to the line that says which rule of which configuration file gave it its address."""
+
+FindAltered = Callable[[Path, Collection[str]], Mapping[str, tuple[str, ...]]]
+"""A prefix and names of distributions to those whose files are not as their wheels list them, and these files."""
 
 
 class Caches(Struct, frozen=True):
@@ -58,6 +61,7 @@ class Tools(Struct, frozen=True):
         stop: ends every program that ``run`` has started and that is still at work.
         resolve_channels: channel names to URLs by the person's configuration.
         describe_channel: where a channel's address comes from, in one line without secrets.
+        find_altered: compares what pip or uv has installed with the hashes in its wheels.
         caches: where downloads are kept.
         reporter: receives progress.
         environ: the environment variables of this run.
@@ -79,6 +83,7 @@ class Tools(Struct, frozen=True):
     stop: Callable[[], None]
     resolve_channels: ResolveChannels
     describe_channel: DescribeChannel
+    find_altered: FindAltered
     caches: Caches
     reporter: Reporter
     environ: Mapping[str, str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,28 @@ def test_what_was_changed_since_it_was_made_is_named(team: Program, prefix: Path
     assert any("six" in line and "removed after" in line for line in drifted)
     assert any("tinydist 1.0 (pip)" in line and "removed after" in line for line in drifted)
     assert any("HERE has another value" in line for line in drifted)
+
+
+def test_a_lock_takes_nothing_from_an_altered_cache(team: Program, prefix: Path, tmp_path: Path) -> None:
+    """The cache of uv shares its files with environments: one altered in one of them is not installed into the next."""
+    team.environ["UV_CACHE_DIR"] = str(tmp_path / "uv")
+    team.environ["UV_LINK_MODE"] = "hardlink"
+    ended = team("lock", "-f", "team.yml", "--format", "pixi")
+    assert ended.code == 0, ended.text
+    lock = ("create", "--lock", "pixi.lock", "--require-hashes", "-p")
+    first = team(*lock, tmp_path / "first")
+    assert first.code == 0, first.text
+    (module,) = (tmp_path / "first").glob("lib/python3*/site-packages/tinydist/__init__.py")
+    with module.open("a") as stream:
+        stream.write("print('altered')\n")
+    refused = team(*lock, prefix)
+    assert refused.code == 1
+    assert "tinydist: lib/" in refused.stderr
+    assert "uv cache clean tinydist" in refused.stderr
+    assert not prefix.exists()
+    shutil.rmtree(tmp_path / "uv")
+    again = team(*lock, prefix)
+    assert again.code == 0, again.text
 
 
 def test_many_findings_are_cut_short_but_not_in_json(team: Program, prefix: Path) -> None:
