@@ -53,8 +53,8 @@ _SECRET_NAME = re.compile(
 _HARMLESS_NAME = re.compile(r"(?:\w+_)?(?:PUBLIC_KEY|(?:BOS|EOS|PAD|UNK|SEP|CLS|MASK)_TOKEN)", re.ASCII)
 """Public keys, and the marks that a tokenizer puts into a text."""
 
-_SWITCH = re.compile(r"[01]|true|false|yes|no|on|off", re.IGNORECASE)
-"""As in ``HF_HUB_DISABLE_IMPLICIT_TOKEN=1``."""
+_SWITCH = re.compile(r"(?:[01]|true|false|yes|no|on|off|value|…)[`'\").,;]?", re.IGNORECASE)
+"""As in ``HF_HUB_DISABLE_IMPLICIT_TOKEN=1``, or ``KEY=VALUE`` and ``HF_TOKEN=…`` in what a person is told to write."""
 
 _KEY_FILE = re.compile(r"(?:~|\.{0,2})/\S*\.[A-Za-z0-9]{2,6}")
 """The path of a file, told from a key in base64 by the dot of its ending."""

@@ -70,6 +70,7 @@ def test_a_secret_is_masked_and_stripped(text: str, masked: str, stripped: str) 
         "https://h.example/x?policy=strict&page_token=2&monkey=3&sort-key=name",
         "sk-transformers-0.11.0-pyhd8ed1ab_0.conda and hf_transfer==0.1.9 and tiktoken==0.7.0",
         "Bearer authentication failed",
+        "write --config-settings=KEY=VALUE, or `conda env config vars set HF_TOKEN=…`",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:

@@ -35,7 +35,9 @@ def told(ended: Ended) -> str:
 def test_a_lock_names_the_secrets_it_leaves_out(llmenv: Program) -> None:
     """Once, however many files are written; and none of them holds one."""
     llmenv.write("llmenv.yml", LAYER)
-    assert told(llmenv("lock", "--format", "environment", "--format", "pixi")).count(NAMED) == 1
+    said = told(llmenv("lock", "--format", "environment", "--format", "pixi"))
+    assert said.count(NAMED) == 1
+    assert "vars set -n NAME API_KEY=…" in said
     for name in ("environment.lock.yml", "pixi.lock"):
         text = (llmenv.cwd / name).read_text()
         assert CANARY not in text
