@@ -166,6 +166,19 @@ def test_a_lock_takes_nothing_from_an_altered_cache(team: Program, prefix: Path,
     assert again.code == 0, again.text
 
 
+def test_formats_of_one_lock_have_one_digest(team: Program, tmp_path: Path) -> None:
+    """An explicit list installs distributions by address, which leaves a ``direct_url.json``; pixi's does not."""
+    digests = {}
+    for name, file in (("pixi", "pixi.lock"), ("explicit", "explicit.txt")):
+        locked = team("lock", "-f", "team.yml", "--format", name)
+        assert locked.code == 0, locked.text
+        ended = team("create", "--lock", file, "-p", tmp_path / name)
+        assert ended.code == 0, ended.text
+        digests[name] = digest(team, tmp_path / name)
+    assert list((tmp_path / "explicit").glob("lib/python3*/site-packages/tinydist-*/direct_url.json"))
+    assert digests["pixi"] == digests["explicit"]
+
+
 def test_many_findings_are_cut_short_but_not_in_json(team: Program, prefix: Path) -> None:
     """A screen shows the first ones and how many there are."""
     make(team, prefix)
