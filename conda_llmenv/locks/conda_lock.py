@@ -211,7 +211,8 @@ def _read_pip(row: Fields, entries: Entries, platform: str) -> None:
     else:
         good = {} if git else entries.digests(row.fields("hash").line, name, hashes)
         entry = git or Entry(name, version, url, **good, direct=source is not None)
-        entries.pip(platform, entry.package(), row.line)
+        depends = tuple(name for name in _dependencies(row.node("dependencies")) if name)
+        entries.pip(platform, replace(entry.package(), depends=depends), row.line)
 
 
 def _hashes(row: Fields) -> dict[str, str | None]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
+from conda_llmenv.locks.dependencies import dependency_parts
 from conda_llmenv.locks.fields import INDEX, address_of, pip_fields
 from conda_llmenv.locks.markers import applies
 from conda_llmenv.locks.moved import provides
@@ -30,6 +32,30 @@ def pip_misfits(requirements: Iterable[PipRequirement], platform: LockedPlatform
         why = _missing(one, name, platform.records) if package is None else _unfit(one, package)
         if why:
             yield f"{mask(one.text)} ({one.origin.where}) {why}"
+
+
+def pip_unmet(platform: LockedPlatform) -> Iterator[tuple[PipPackage, str]]:
+    """Yield each distribution with what its metadata asks for and neither pip nor conda brings; versions are not seen.
+
+    Most locks say nothing of what a distribution asks for, and nothing is missed there.
+    """
+    locked = {canonicalize_name(package.name) for package in platform.pip}
+    for package in platform.pip:
+        for text in package.depends:
+            name, marker = _asked(text)
+            if name in locked or not applies(marker, platform):
+                continue
+            if not any(provides(record, name) for record in platform.records):
+                yield package, text
+
+
+def _asked(text: str) -> tuple[str, str]:
+    """Return name and marker of a dependency: PEP 508, or a name with a constraint of conda-lock's."""
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        return canonicalize_name(dependency_parts(text)[0]), ""
+    return canonicalize_name(parsed.name), str(parsed.marker or "")
 
 
 def _missing(one: PipRequirement, name: str, records: Sequence[Record]) -> str:

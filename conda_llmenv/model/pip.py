@@ -63,6 +63,7 @@ class PipPackage(Struct, frozen=True):
         origin_text: who asked for it, for display.
         direct: asked for by its address, not by name.
         artifacts: every acceptable file, wheels first; empty where they are not known.
+        depends: what its metadata asks for (PEP 508), as far as a lock says; empty where it does not.
     """
 
     name: str
@@ -74,6 +75,7 @@ class PipPackage(Struct, frozen=True):
     url: str | None = None
     direct: bool = False
     artifacts: tuple[PipArtifact, ...] = ()
+    depends: tuple[str, ...] = ()
 
 
 class PipPlan(Struct, frozen=True):

@@ -15,18 +15,21 @@ from conda_llmenv.locks.as_layer import as_layer
 from conda_llmenv.locks.dependencies import spec_name
 from conda_llmenv.locks.exact import without_sha256
 from conda_llmenv.locks.facts import TIER
+from conda_llmenv.locks.pip_fit import pip_unmet
 from conda_llmenv.locks.pip_plan import locked_plan
 from conda_llmenv.model import (
     Channel,
     EnvSpec,
     Lock,
     LockedPlatform,
+    Notice,
     Origin,
     Record,
     Solution,
 )
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, judged, make_solution, refuse_failed
 from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.redact import mask
 
 EXACT = "a lock: nothing was solved"
 """What the plan says of the engine's part."""
@@ -90,7 +93,7 @@ def plan_from_lock(request: LockedRequest, tools: Tools) -> Plan:
     )
     refuse_failed(replace(drafted, verdicts=verdicts), tools)
     return Plan(
-        drafted,
+        replace(drafted, notices=(*drafted.notices, *_unmet_notices(request, platform))),
         solution,
         verdicts,
         pip=locked_plan(platform),
@@ -165,6 +168,18 @@ def _refuse_incomplete(request: LockedRequest, platform: LockedPlatform, drafted
         raise InputError(
             f"{request.display} does not hold together: {len(found)} of its packages do not fit the others",
             details=found,
+            hint="lock again with `llmenv lock`, and let no hand edit the result",
+        )
+
+
+def _unmet_notices(request: LockedRequest, platform: LockedPlatform) -> Iterator[Notice]:
+    """Yield a warning for each need of a distribution that nothing in the lock meets; its program may do without."""
+    for package, text in pip_unmet(platform):
+        origin = Origin(request.display, request.lock.lines.get(package.name))
+        yield Notice(
+            "locked-need-unmet",
+            f"{package.name} ({origin.where}) needs {mask(text)}, which the lock has neither from pip nor from conda",
+            (origin,),
             hint="lock again with `llmenv lock`, and let no hand edit the result",
         )
 

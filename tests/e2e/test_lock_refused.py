@@ -215,6 +215,37 @@ def test_an_empty_lock_is_refused(
     assert not prefix.exists()
 
 
+def test_a_need_of_a_distribution_that_nothing_meets_is_told(project: Program) -> None:
+    """Where a lock says what a distribution needs, a package that was dropped is named; what conda brings is not."""
+    pixi = written(project, "pixi.lock", "--format", "pixi")
+    needs = (
+        "  requires_dist:\n  - dropped>=1\n  - six\n  - elsewhere ; sys_platform == 'win32'\n  - more ; extra == 'x'\n"
+    )
+    rewrite(pixi, lambda text: re.sub(r"(?m)^  name: tiny-dist\n", lambda one: one[0] + needs, text))
+    conda_lock = written(project, "conda-lock.yml", "--format", "conda-lock")
+    before, _, after = conda_lock.read_text().partition("- name: tiny-dist")
+    after = after.replace("dependencies: {}", "dependencies: {dropped: '*', six: '>=1'}", 1)
+    rewrite(conda_lock, lambda _text: f"{before}- name: tiny-dist{after}")
+    for path in (pixi, conda_lock):
+        ended = project("create", "--lock", path.name, "--dry-run")
+        assert ended.code == 0, ended.text
+        assert re.search(rf"tiny-dist \({path.name}:\d+\) needs dropped", ended.stderr), ended.stderr
+        assert ended.stderr.count(" needs ") == 1
+
+
+def test_a_lock_cut_short_is_not_said_to_be_too_new(project: Program) -> None:
+    """Half a file of a version that is known is broken; only one of a later version is too new."""
+    path = written(project, "pixi.lock", "--format", "pixi")
+    rewrite(path, lambda text: text[: text.index("packages:\n", text.index("environments:")) + 30])
+    ended = project("create", "--lock", "pixi.lock", "--dry-run")
+    assert ended.code == 2
+    assert re.search(r"pixi\.lock:\d+", ended.stderr)
+    assert "as old as" not in ended.stderr
+    assert "cut short" in ended.stderr
+    path.write_text(path.read_text().replace("version: 6", "version: 99", 1))
+    assert "as old as" in project("create", "--lock", "pixi.lock", "--dry-run").stderr
+
+
 def test_a_warning_is_printed_once_for_several_formats(project: Program, tmp_path: Path) -> None:
     """Two formats that hold the same package have one thing to say of it."""
     project.write("llmenv.yml", LAYER.replace("tiny-dist", str(next((tmp_path / "wheels").rglob("*.whl")))))

@@ -35,6 +35,12 @@ from conda_llmenv.redact import mask
 OLD = ("1", "2", "3")
 """Versions with one list of packages for everything."""
 
+READ = (*OLD, "4", "5", "6", "7")
+"""Versions that py-rattler 0.28 reads."""
+
+BROKEN = "the file may be cut short or edited: take it from where it came from again, or lock again"
+NEWER = "lock again with a pixi that is as old as or older than the installed py-rattler"
+
 FILES = (".whl", ".tar.gz", ".zip")
 """How files of distributions end; a folder would be built from what lies in it today."""
 
@@ -116,7 +122,7 @@ def _environments(text: str, root: Fields, packages: _Packages, entries: Entries
             entries.problem(
                 _line_of_path(text, reason) or root.line_of("version"),
                 f"rattler cannot read this lockfile: {reason}",
-                hint="lock again with a pixi that is as old as or older than the installed py-rattler",
+                hint=BROKEN if root.text("version") in READ else NEWER,
             )
     entries.raise_if_any()
     return {}
@@ -209,7 +215,8 @@ def _read_pypi(package: Any, platform: str, told: _Told, entries: Entries) -> No
         place = f"{name} lies at {mask(location)!r}"
         entries.problem(told.line, f"{place}: a lock gives files with an address and commits only")
     else:
-        entries.pip(platform, entry.package(), told.line)
+        depends = tuple(map(str, package.requires_dist))
+        entries.pip(platform, replace(entry.package(), depends=depends), told.line)
 
 
 def _indexes(environment: Fields, entries: Entries) -> Iterator[str]:
