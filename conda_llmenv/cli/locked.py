@@ -95,17 +95,32 @@ def secret_notices(variables: Mapping[str, str]) -> tuple[Notice, ...]:
 
 def _left_out(platform: LockedPlatform, entry: Format) -> Iterator[Notice]:
     if platform.pip and not entry.pip:
-        names = ", ".join(package.name for package in platform.pip)
-        yield Notice(
-            "pip-left-out",
-            f"{entry.name} cannot say what pip installed; left out: {names}",
-            hint="export them beside it with `--format requirements`",
-        )
+        yield from _pip_in_comments(platform, entry)
     if platform.records and not entry.conda:
         yield Notice(
             "conda-left-out",
             f"{entry.name} is about the pip section alone; {len(platform.records)} conda packages are left out",
             hint="`--format pixi` or `--format conda-lock` has both",
+        )
+
+
+def _pip_in_comments(platform: LockedPlatform, entry: Format) -> Iterator[Notice]:
+    """Tell who reads the comments that distributions stand in, and which have no place even there."""
+    from conda_llmenv.locks.exact import why_not
+
+    left_out = [package.name for package in platform.pip if why_not(package, platform)]
+    if len(left_out) < len(platform.pip):
+        yield Notice(
+            "pip-in-comments",
+            f"{entry.name} has what pip installs in comments: `create --lock` and conda-lock read them, "
+            "conda and mamba do not",
+            hint="for conda and mamba, write it beside the list with `--format requirements`",
+        )
+    if left_out:
+        yield Notice(
+            "pip-left-out",
+            f"{entry.name} has no place for {', '.join(left_out)}, of which no address with a hash is known",
+            hint="write them beside the list with `--format requirements`",
         )
 
 

@@ -246,6 +246,14 @@ def test_a_lock_cut_short_is_not_said_to_be_too_new(project: Program) -> None:
     assert "as old as" in project("create", "--lock", "pixi.lock", "--dry-run").stderr
 
 
+def test_who_reads_the_pip_lines_of_a_list_is_said(project: Program) -> None:
+    """They are in the list, so nothing is left out; but conda and mamba pass over them."""
+    ended = project("lock", "--format", "explicit")
+    assert ended.code == 0, ended.text
+    assert "conda and mamba do not" in ended.stderr
+    assert "left out" not in ended.stderr
+
+
 def test_a_warning_is_printed_once_for_several_formats(project: Program, tmp_path: Path) -> None:
     """Two formats that hold the same package have one thing to say of it."""
     project.write("llmenv.yml", LAYER.replace("tiny-dist", str(next((tmp_path / "wheels").rglob("*.whl")))))
