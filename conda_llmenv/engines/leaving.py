@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 import threading
 import time
 from pathlib import Path
@@ -40,13 +39,18 @@ def all_asleep() -> bool:
     """Return whether no other thread of this process is running, or waits for a processor or a disk."""
     own = str(threading.get_native_id())
     try:
-        return all(_is_asleep(entry.name) for entry in os.scandir("/proc/self/task") if entry.name != own)
+        return all(_is_asleep(thread) for thread in _threads() if thread != own)
     except OSError:
         return True  # no such table here: the pause has to do
 
 
+def _threads() -> list[str]:
+    return [entry.name for entry in Path("/proc/self/task").iterdir()]
+
+
 def _is_asleep(thread: str) -> bool:
     try:
-        return Path("/proc/self/task", thread, "stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S"
+        facts = Path("/proc/self/task", thread, "stat").read_bytes()
+        return facts.rpartition(b")")[2].split()[0] == b"S"
     except OSError:
         return True  # it has ended
