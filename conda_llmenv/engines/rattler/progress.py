@@ -9,12 +9,15 @@ from pathlib import Path
 
 from rattler import InstallerReporter
 
-from conda_llmenv.engines.leaving import all_asleep
+from conda_llmenv.engines.leaving import all_asleep, wait_for_threads
 from conda_llmenv.model import InstallRequest, Record
 from conda_llmenv.ports import Reporter
 
 IDLE_SECONDS = 1.0
 """After a failure, linking counts as over when for so long no package was finished and no thread wanted to run."""
+
+STARVED = 3
+"""Looks in a row at which a thread wants to run, and does not get to: on a crowded machine that is no idleness."""
 
 SETTLE_SECONDS = 20.0
 """The longest wait for linking to be over."""
@@ -109,12 +112,14 @@ class InstallProgress(InstallerReporter):
     def settle(self, prefix: Path) -> None:
         """Wait until no thread links into the prefix any more; each writes its record last."""
         started = seen = time.monotonic()
-        waiting, busy = self._unfinished(prefix), time.process_time()
+        waiting, busy, awake = self._unfinished(prefix), time.process_time(), 0
         while waiting and time.monotonic() - seen < IDLE_SECONDS and time.monotonic() - started < SETTLE_SECONDS:
             time.sleep(0.02)
             now, used = self._unfinished(prefix), time.process_time()
-            if now != waiting or used - busy > 0.1 * IDLE_SECONDS or not all_asleep():
+            awake = 0 if all_asleep() else awake + 1
+            if now != waiting or used - busy > 0.1 * IDLE_SECONDS or awake >= STARVED:
                 waiting, busy, seen = now, used, time.monotonic()
+        wait_for_threads()  # what was queued when the call ended may begin only now, without a word to us
 
     def _unfinished(self, prefix: Path) -> frozenset[str]:
         with self._lock:
