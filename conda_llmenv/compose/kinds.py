@@ -8,6 +8,8 @@ from conda_llmenv.compose.settings import KEYS
 from conda_llmenv.compose.yamltree import Mapping, parse_tree
 from conda_llmenv.model import Kind, Source
 
+SETTINGS = "llmenv"
+
 
 def kind_of(source: Source) -> Kind:
     """Return the kind whose reader takes every key below ``llmenv:``; a fragment where several do, or none."""
@@ -23,8 +25,9 @@ def kind_of(source: Source) -> Kind:
 def _settings(source: Source) -> tuple[str, ...]:
     """Return the keys below ``llmenv:``; a file that cannot be read has none, and its reader says what is wrong."""
     try:
-        root = parse_tree(decode(source.content)).root
+        text = decode(source.content)
+        root = parse_tree(text).root if SETTINGS in text else None  # most files have none, and need no second reading
     except Unreadable:
         return ()
-    _key, node = root.items.get("llmenv", (None, None)) if isinstance(root, Mapping) else (None, None)
+    _key, node = root.items.get(SETTINGS, (None, None)) if isinstance(root, Mapping) else (None, None)
     return tuple(node.items) if isinstance(node, Mapping) else ()

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from conda_llmenv.errors import InputError
-from conda_llmenv.locks.carried import check_head
 from conda_llmenv.locks.header import CREATE, FIRST_LINE, carried, carry, head_length
 from conda_llmenv.model import Lock
 
@@ -68,6 +67,8 @@ class Format(Struct, frozen=True):
         Raises:
             FileFormatError: it is not what it should be.
         """
+        from conda_llmenv.locks.carried import check_head  # reading is rarer than writing, and costs more
+
         check_head(text, display)
         lock: Lock = importlib.import_module(self.reader or self.module).read(text, display)
         return lock if self.variables else carried(text, lock)
