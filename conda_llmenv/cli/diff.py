@@ -40,8 +40,9 @@ class Named(Struct, frozen=True):
 def diff(first: str, second: str | None, platform: str | None, *, quiet: bool, as_json: bool) -> int:
     """Say what differs between two environments or lockfiles.
 
-    A and B are each an environment (name or path) or a lockfile of any format. With A alone, an environment is compared
-    with what it was when llmenv made it. The exit code is 0 where they are equal, 1 where they differ, 2 for a mistake.
+    A and B are each an environment (name or path) or a lockfile of any format but constraints. With A alone, an
+    environment is compared with what it was when llmenv made it. The exit code is 0 where they are equal, 1 where they
+    differ, 2 for a mistake.
     """
     from conda_llmenv.cli.comparison import comparison_json, comparison_lines
     from conda_llmenv.locks.compare import compare

@@ -42,7 +42,8 @@ def export(
 ) -> None:
     """Write what is in an environment, in any lock format.
 
-    No prefix, no credentials and no build is written; formats that are exact have addresses and hashes.
+    No prefix and no credentials are written. `environment` has names and versions; formats that are exact have builds,
+    addresses and hashes.
     Formats: environment, pixi, conda-lock, explicit, pylock, requirements, constraints.
     """
     from conda_llmenv.cli.lock_files import format_for, write_lock_file

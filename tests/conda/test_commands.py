@@ -169,8 +169,11 @@ def test_a_library_that_cannot_be_loaded_never_hides_the_command(conda: Conda, t
     assert ended.code == 0, ended.text
     engines = ended.result()["engines"]
     assert set(engines) == {"rattler", "conda", "libmamba"}
-    if library == "rattler":
-        assert engines["rattler"] == "py-rattler cannot be loaded: libfoo.so.3: cannot open shared object file"
+    told = {"rattler": ("rattler", "py-rattler"), "libmambapy": ("libmamba", "libmambapy")}.get(library)
+    if told is None:  # a solver plugin of conda's: conda warns of it, and none of our engines depends on it alone
+        assert engines["rattler"].startswith("py-rattler ")
+    else:
+        assert engines[told[0]] == f"{told[1]} cannot be loaded: libfoo.so.3: cannot open shared object file"
 
 
 def test_our_settings_are_condas(conda: Conda) -> None:

@@ -173,10 +173,11 @@ def test_what_was_asked_can_be_exported(conda: Conda) -> None:
 def test_the_marker_in_a_plain_file_is_explained(conda: Conda, conda_version: tuple[int, ...]) -> None:
     """Conda asks for ``nodefaults`` as a channel and fails; the hint below its error says what it is."""
     conda.write("environment.yml", "name: x\nchannels: [conda-forge, nodefaults]\ndependencies: [python]\n")
+    if conda_version < HINTS:
+        pytest.skip("this conda asks no plugin for hints, and its solver passes over a channel that is not there")
     ended = conda("env", "create")
-    if conda_version >= HINTS:  # earlier ones ask for the channel and pass over that it is not there
-        assert ended.code == 1
-        assert "let `conda llmenv create -f FILE` read the file" in ended.stderr
+    assert ended.code == 1
+    assert "let `conda llmenv create -f FILE` read the file" in ended.stderr
 
 
 @pytest.mark.parametrize(("name", "file"), [("llmenv-pixi", "pixi.lock"), ("llmenv-conda-lock", "conda-lock.yml")])

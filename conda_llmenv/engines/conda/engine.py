@@ -7,7 +7,7 @@ import time
 from conda_llmenv.engines.conda import linking, solving
 from conda_llmenv.engines.conda.install_errors import install_errors
 from conda_llmenv.engines.conda.solve_errors import solve_errors
-from conda_llmenv.engines.elsewhere import notice_elsewhere
+from conda_llmenv.engines.solved import solution
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -27,9 +27,7 @@ class CondaEngine:
         reporter.start("solve")
         with solve_errors(request):
             records = solving.solve(request, reporter)
-        reporter.finish("solve", f"{len(records)} packages")
-        notice_elsewhere(records, reporter)
-        return Solution(records, self.name, round(time.monotonic() - started, 3))
+        return solution(records, self.name, started, reporter)
 
     def install(self, request: InstallRequest, reporter: Reporter) -> None:
         """Download, verify and link every record into the prefix; see :class:`conda_llmenv.ports.Engine`.

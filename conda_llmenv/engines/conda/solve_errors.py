@@ -11,12 +11,14 @@ from typing import Any
 from conda import CondaError
 from conda import exceptions as condas
 
-from conda_llmenv.engines.conda.channel_faults import channel_fault
+from conda_llmenv.engines.conda.channel_faults import CHANNEL_RULES
 from conda_llmenv.engines.conda.faults import Fault, os_error, path_of, translated
 from conda_llmenv.engines.conda.repodata import unreadable
 from conda_llmenv.engines.disk import DISK_FULL, UNWRITABLE, disk_failure
 from conda_llmenv.engines.explain import conflict_lines, package_names
-from conda_llmenv.errors import ChannelUnavailable, InputError, LlmenvError, Unsatisfiable
+from conda_llmenv.engines.unavailable import kind_of_fault, unavailable
+from conda_llmenv.engines.unsatisfiable import contradiction, not_found, strict_hint
+from conda_llmenv.errors import InputError, LlmenvError, Unsatisfiable
 from conda_llmenv.model import Channel, SolveRequest
 from conda_llmenv.redact import mask, strip
 
@@ -54,13 +56,13 @@ def _solve_failure(error: BaseException, request: SolveRequest) -> LlmenvError:
 def _pinned(_: BaseException, fault: Fault, __: SolveRequest) -> LlmenvError:
     """Describe a spec and a constraint that exclude each other."""
     requested, pinned = ({spec.name for spec in fault.facts[f"{kind}_specs"]} for kind in ("requested", "pinned"))
-    return _conflict(sorted(requested & pinned), fault.lines, "")
+    return contradiction(sorted(requested & pinned), fault.lines)
 
 
 def _unreadable(error: BaseException, fault: Fault, request: SolveRequest) -> LlmenvError:
     """Describe a spec that is none, or two for one package that have nothing in common."""
     if "Incompatible" in fault.text:
-        return _conflict(_asked_for(fault.text, request), fault.lines, "")
+        return contradiction(_asked_for(fault.text, request), fault.lines)
     if isinstance(error, condas.InvalidSpec):
         return InputError(f"a package specification cannot be read: {fault.lines[0]}", details=fault.lines[1:])
     if isinstance(error, CondaError):
@@ -77,14 +79,8 @@ def _solver_hint(fault: Fault) -> str:
 def _not_found(error: BaseException, fault: Fault, request: SolveRequest) -> Unsatisfiable:
     specs = [str(spec) for spec in (*getattr(error, "packages", ()), *getattr(error, "bad_deps", ()))]
     names = _unique(_name(spec) for spec in specs) or _asked_for(fault.text, request)
-    shown = ", ".join(name for name in names if not name.startswith("__")) or ", ".join(names)
-    channels = ", ".join(mask(channel.name) for channel in request.channels)
-    return Unsatisfiable(
-        f"no channel has {shown}, or not in the version asked for",
-        packages=names,
-        details=(*(f"asked for  {mask(spec)}" for spec in specs), f"looked in  {channels}"),
-        hint="check the spelling, or add the channel that has it",
-    )
+    shown = [name for name in names if not name.startswith("__")] or names
+    return not_found(shown, names, (f"asked for  {mask(spec)}" for spec in specs), request)
 
 
 def _unsatisfiable(error: BaseException, fault: Fault, request: SolveRequest) -> Unsatisfiable:
@@ -92,27 +88,8 @@ def _unsatisfiable(error: BaseException, fault: Fault, request: SolveRequest) ->
     missing = [name for name in re.findall(r"No candidates were found for (\S+)", text) if not name.startswith("__")]
     names = package_names(text) or _in_chains(error) or tuple(_asked_for(text, request))
     if missing:
-        channels = ", ".join(mask(channel.name) for channel in request.channels)
-        return Unsatisfiable(
-            f"no channel has {', '.join(_unique(missing))}, or not in the version asked for",
-            packages=names,
-            details=(*conflict_lines(text), f"looked in  {channels}"),
-            hint="check the spelling, or add the channel that has it",
-        )
-    hint = ""
-    if request.channel_priority == "strict" and len(request.channels) > 1:
-        hint = "with strict channel priority a package comes only from the first channel that has it at all"
-    return _conflict(names, conflict_lines(text) or fault.lines, hint)
-
-
-def _conflict(names: Iterable[str], lines: Iterable[str], hint: str) -> Unsatisfiable:
-    names = tuple(names)
-    return Unsatisfiable(
-        "these requirements cannot all hold" + (f": {', '.join(names[:6])}" if names else ""),
-        packages=names,
-        details=lines,
-        hint=hint,
-    )
+        return not_found(missing, names, conflict_lines(text), request)
+    return contradiction(names, conflict_lines(text) or fault.lines, strict_hint(request))
 
 
 def _in_chains(error: Any) -> tuple[str, ...]:
@@ -140,16 +117,11 @@ def _unique(names: Iterable[str]) -> list[str]:
 def _channel_failure(error: BaseException, fault: Fault, request: SolveRequest) -> LlmenvError:
     channel = _channel_of(error, fault, request)
     name = type(error).__name__
-    found = channel_fault(f"{name}: {fault.text}", channel.url)
-    if found is None:
+    text = f"{name}: {fault.text}"
+    kind = kind_of_fault(text, CHANNEL_RULES)
+    if kind is None:
         return LlmenvError("conda's solver broke down", details=(f"{name}: {fault.lines[0]}", *fault.lines[1:]))
-    shown = mask(channel.name)
-    return ChannelUnavailable(
-        f"channel {shown} {found.why}",
-        channel=shown,
-        details=(f"address  {mask(channel.url)}", *fault.brief),
-        hint=found.hint,
-    )
+    return unavailable(kind, channel, text, fault.brief)
 
 
 def _channel_of(error: BaseException, fault: Fault, request: SolveRequest) -> Channel:

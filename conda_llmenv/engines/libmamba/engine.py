@@ -10,6 +10,7 @@ from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler.client import channel_client
 from conda_llmenv.engines.rattler.solve_errors import solve_errors
 from conda_llmenv.engines.rattler.stalling import silence
+from conda_llmenv.engines.solved import solution
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -35,10 +36,7 @@ class LibmambaEngine:
         with solve_errors(request), channel_client(self._options, bases) as client:
             stalled = silence(request, 0 if client is None else self._options.read_timeout)
             found = solve(request, client, stalled)
-        credentials = Credentials.of(bases)
-        ordered = tuple(sorted(map(credentials.restored, found), key=lambda record: record.name))
-        reporter.finish("solve", f"{len(ordered)} packages")
-        return Solution(ordered, self.name, round(time.monotonic() - started, 3))
+        return solution(map(Credentials.of(bases).restored, found), self.name, started, reporter)
 
     def install(self, request: InstallRequest, reporter: Reporter) -> None:
         """Download, verify and link every record with the embedded engine's installer.

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from conda_llmenv.engines.explain import conflict_lines
 from conda_llmenv.engines.libmamba.messages import Conflict
+from conda_llmenv.engines.unsatisfiable import SPELLING, STRICT, contradiction, not_found
 from conda_llmenv.errors import Unsatisfiable
 from conda_llmenv.model import SolveRequest
 from conda_llmenv.redact import mask
@@ -34,22 +35,10 @@ def unsatisfiable(conflict: Conflict, request: SolveRequest, hidden: Collection[
         hidden: packages that strict channel priority took candidates from.
     """
     details = conflict_lines(readable(conflict.text))
-    behind = any(name in hidden for name in conflict.names)
-    strict = "with strict channel priority a package comes only from the first channel that has it at all"
+    strict = STRICT if any(name in hidden for name in conflict.names) else ""
     if conflict.missing:
-        channels = ", ".join(mask(channel.name) for channel in request.channels)
-        return Unsatisfiable(
-            f"no channel has {', '.join(conflict.missing)}, or not in the version asked for",
-            packages=conflict.names,
-            details=(*details, f"looked in  {channels}"),
-            hint=strict if behind else "check the spelling, or add the channel that has it",
-        )
-    return Unsatisfiable(
-        "these requirements cannot all hold" + (f": {', '.join(conflict.names[:6])}" if conflict.names else ""),
-        packages=conflict.names,
-        details=details,
-        hint=strict if behind else "",
-    )
+        return not_found(conflict.missing, conflict.names, details, request, strict or SPELLING)
+    return contradiction(conflict.names, details, strict)
 
 
 def readable(explanation: str) -> str:

@@ -6,12 +6,12 @@ import asyncio
 import time
 
 from conda_llmenv.engines.credentials import Credentials
-from conda_llmenv.engines.elsewhere import notice_elsewhere
 from conda_llmenv.engines.options import ClientOptions, notice_ignored
 from conda_llmenv.engines.rattler import convert, solving
 from conda_llmenv.engines.rattler.client import channel_client
 from conda_llmenv.engines.rattler.solve_errors import solve_errors
 from conda_llmenv.engines.rattler.stalling import silence, unless
+from conda_llmenv.engines.solved import solution
 from conda_llmenv.model import InstallRequest, Solution, SolveRequest
 from conda_llmenv.ports import Reporter
 
@@ -39,10 +39,7 @@ class RattlerEngine:
             found = asyncio.run(unless(solving.solve(request, client), stalled))
         credentials = Credentials.of(bases)
         records = (credentials.restored(convert.to_record(record)) for record in found)
-        ordered = tuple(sorted(records, key=lambda record: record.name))
-        notice_elsewhere(ordered, reporter)
-        reporter.finish("solve", f"{len(ordered)} packages")
-        return Solution(ordered, self.name, round(time.monotonic() - started, 3))
+        return solution(records, self.name, started, reporter)
 
     def install(self, request: InstallRequest, reporter: Reporter) -> None:
         """Download, verify and link every record into the prefix; see :class:`conda_llmenv.ports.Engine`.
