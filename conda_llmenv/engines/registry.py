@@ -59,6 +59,8 @@ class Entry(Struct, frozen=True):
             if error.name in {self.module, self.package}:
                 return Availability(usable=False, reason=f"{self.library} is not installed in this Python")
             return Availability(usable=False, reason=f"{self.library} lacks a module it needs: {error.name}")
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:  # noqa: BLE001 - a library that cannot be loaded may fail in any way
             return Availability(usable=False, reason=f"{self.library} cannot be loaded: {_one_line(error)}")
         version = getattr(sys.modules[self.package], "__version__", "")

@@ -23,6 +23,10 @@ CONDA_PYTHON = "CONDA_PYTHON"
 """Names the Python that has conda, and perhaps libmambapy."""
 
 
+OPTIONAL = "libmamba"
+"""The engine that a base environment may lack; where one of the others cannot run, something is broken."""
+
+
 class EngineAbsent(Exception):
     """The engine cannot run here; the message says why."""
 
@@ -83,7 +87,7 @@ def _run(solver: str, content: bytes, folder: Path) -> bytes:
     except subprocess.TimeoutExpired as error:
         raise WorkerDied(f"{solver} did not answer within {SECONDS} s") from error
     said = done.stderr.decode(errors="replace").strip()
-    if done.returncode == CANNOT_RUN:
+    if done.returncode == CANNOT_RUN and solver == OPTIONAL:
         raise EngineAbsent(said)
     if done.returncode != 0:
         raise WorkerDied(f"{solver} ended with status {done.returncode}: {said[-3000:]}")

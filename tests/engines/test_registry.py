@@ -72,6 +72,17 @@ def test_a_broken_library_is_a_sentence(tmp_path: Path, package: str, engine: st
     assert BROKEN[code] in told
 
 
+def test_ctrl_c_while_a_library_is_loaded_is_no_broken_library(tmp_path: Path) -> None:
+    """Whoever asks for the end gets it."""
+    (tmp_path / "rattler").mkdir()
+    (tmp_path / "rattler" / "__init__.py").write_text("raise KeyboardInterrupt\n")
+    code = (
+        "from conda_llmenv.engines.registry import availability\n"
+        "try: availability()\nexcept KeyboardInterrupt: print('ended')"
+    )
+    assert run_with(tmp_path, code) == "ended\n"
+
+
 def test_a_missing_library_is_passed_over_with_its_reason(tmp_path: Path) -> None:
     """Without the embedded engine ``auto`` goes on, and where none is left it says why, of each."""
     for package in ("rattler", "conda", "libmambapy"):
