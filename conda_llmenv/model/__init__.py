@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from conda_llmenv.model.checks import (
+    CheckResult,
+    Finding,
+    Level,
+    Observation,
+    ProbeEnd,
+    ProbeRun,
+    Report,
+)
 from conda_llmenv.model.envspec import EnvSpec, MergedChannel, MergedSpec, MergedVariable, Notice, PipSection
 from conda_llmenv.model.fragments import (
     Fragment,
@@ -25,8 +34,10 @@ __all__ = [
     "AskedEnvironment",
     "Change",
     "Channel",
+    "CheckResult",
     "EnvSpec",
     "EnvState",
+    "Finding",
     "Fragment",
     "Gpu",
     "GpuMatch",
@@ -34,12 +45,14 @@ __all__ = [
     "InstallRequest",
     "Kind",
     "Layer",
+    "Level",
     "Lock",
     "LockedPlatform",
     "MergedChannel",
     "MergedSpec",
     "MergedVariable",
     "Notice",
+    "Observation",
     "Origin",
     "Owner",
     "Phase",
@@ -52,7 +65,10 @@ __all__ = [
     "PipRequirement",
     "PipResult",
     "PipSection",
+    "ProbeEnd",
+    "ProbeRun",
     "Record",
+    "Report",
     "Solution",
     "SolveRequest",
     "Source",

@@ -10,12 +10,16 @@ from conda_llmenv.model.provenance import Origin
 
 
 class Status(enum.Enum):
-    """The outcome of a check; one that could not run is never a pass."""
+    """The outcome of a check; one that could not run is never a pass.
+
+    ``skip`` is for what does not apply or cannot be tried here, ``error`` for what should have run and could not.
+    """
 
     PASS = "pass"
     WARN = "warn"
     FAIL = "fail"
     SKIP = "skip"
+    ERROR = "error"
 
 
 class Change(Struct, frozen=True):

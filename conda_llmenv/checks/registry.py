@@ -1,0 +1,40 @@
+"""The ladder: every check, from the machine up to a training step, each after what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from conda_llmenv.checks import compute, data, host, imports, models, ranks, runtime
+from conda_llmenv.checks.check import Check
+from conda_llmenv.model import Level
+
+LADDER: tuple[Check, ...] = (
+    *host.CHECKS,
+    *runtime.CHECKS,
+    *imports.CHECKS,
+    *compute.CHECKS,
+    *ranks.CHECKS,
+    *data.CHECKS,
+    *models.CHECKS,
+)
+
+BY_ID = {check.id: check for check in LADDER}
+
+
+def selected(level: Level, only: Collection[str] = ()) -> tuple[Check, ...]:
+    """Return the checks of a level, or those of ``only`` whatever their level, in the order of the ladder."""
+    if only:
+        return tuple(check for check in LADDER if check.id in only)
+    return tuple(check for check in LADDER if check.level <= level)
+
+
+def with_needed(checks: Collection[Check]) -> tuple[Check, ...]:
+    """Return checks and everything they stand on, in the order of the ladder."""
+    wanted: set[str] = set()
+    waiting = [check.id for check in checks]
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted:
+            wanted.add(name)
+            waiting += BY_ID[name].needs
+    return tuple(check for check in LADDER if check.id in wanted)

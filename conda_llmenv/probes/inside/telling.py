@@ -1,0 +1,65 @@
+"""Tells what is seen: one JSON text for each check, written at once so that the lines of several ranks never mix."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import traceback
+
+RECORD = "\x1e"
+"""What RFC 7464 puts before each JSON text."""
+
+ATOMIC = 4096
+"""PIPE_BUF of Linux: a write up to this size is never interleaved with those of other ranks."""
+
+TRACE_LINES = 12
+
+
+class Teller:
+    """Writes observations to one file descriptor, with the rank of this process."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.rank = int(os.environ.get("RANK", "0"))
+
+    @contextlib.contextmanager
+    def looking(self, check):
+        """Tell that a check begins, hand out the mapping for its values, and tell these or the exception.
+
+        An exception ends the looking for this check and not the probe, unless it is no ``Exception``.
+        """
+        values = {}
+        started = time.monotonic()
+        self._write({"check": check, "began": True, "rank": self.rank})
+        try:
+            yield values
+        except Exception as error:  # noqa: BLE001 - whatever a package raises is what was seen
+            self._write(self._failure(check, error, time.monotonic() - started))
+        else:
+            self.tell(check, values, time.monotonic() - started)
+
+    def tell(self, check, values, seconds=0.0):
+        """Tell one observation."""
+        self._write({"check": check, "values": values, "seconds": round(seconds, 4), "rank": self.rank})
+
+    def step(self, text):
+        """Tell what comes next, so that a rank that never gets past it can be named with it."""
+        self._write({"step": text, "rank": self.rank})
+
+    def _failure(self, check, error, seconds):
+        lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip().splitlines()
+        text = f"{type(error).__name__}: {error}"
+        return {
+            "check": check,
+            "error": text[:1500],
+            "trace": [line[:300] for line in lines[-TRACE_LINES:]],
+            "seconds": round(seconds, 4),
+            "rank": self.rank,
+        }
+
+    def _write(self, record):
+        data = (RECORD + json.dumps(record, default=str) + "\n").encode("utf-8", "backslashreplace")
+        while data:  # one write wherever it fits; a large inventory comes from a probe of a single process
+            data = data[os.write(self.descriptor, data) :]
