@@ -15,6 +15,8 @@ from conda_llmenv.model import (
     PipPlan,
     PipRequest,
     PipResult,
+    ProbeEnd,
+    ProbeRun,
     Solution,
     SolveRequest,
     Source,
@@ -165,6 +167,13 @@ class CommandResult(Protocol):
     @property
     def timed_out(self) -> bool:
         """Whether it was ended for taking too long."""
+
+
+class Prober(Protocol):
+    """Looks at an environment with its own Python."""
+
+    def __call__(self, prefix: Path, run: ProbeRun, /) -> ProbeEnd:
+        """Run a probe to its end, with everything it started; never raises for what it meets in the environment."""
 
 
 class Transaction(Protocol):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from conda_llmenv.checks import compute, data, host, imports, models, ranks, runtime
+from conda_llmenv.checks import compute, data, host, imports, models, python, ranks, runtime
 from conda_llmenv.checks.check import Check
 from conda_llmenv.model import Level
 
 LADDER: tuple[Check, ...] = (
     *host.CHECKS,
+    *python.CHECKS,
     *runtime.CHECKS,
     *imports.CHECKS,
     *compute.CHECKS,

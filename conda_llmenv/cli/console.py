@@ -21,7 +21,7 @@ from conda_llmenv.errors import LlmenvError, PlanRefused
 from conda_llmenv.model import Notice, Origin
 from conda_llmenv.redact import mask, mask_values
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 """Version of the payloads printed with ``--json``; raised when a key changes its meaning or goes."""
 
 LABEL_WIDTH = 10

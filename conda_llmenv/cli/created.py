@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from conda_llmenv.checks.verdict import counts, proves, sentence
 from conda_llmenv.cli import console
 from conda_llmenv.cli.verdicts import chain_line, verdict_json, verdict_lines
+from conda_llmenv.cli.verified import report_json, say_ladder, say_wrong
 from conda_llmenv.model import PipPlan, Record, Status
 from conda_llmenv.pipeline.create import Created
-from conda_llmenv.pipeline.imports import ImportOutcome
 from conda_llmenv.pipeline.plan import Plan
 from conda_llmenv.redact import strip
 
@@ -135,18 +136,18 @@ def _pip_json(plan: PipPlan) -> dict[str, Any]:
 
 
 def say_created(created: Created, *, name: str | None, as_json: bool) -> int:
-    """Print what was made and return the exit code: 1 if something that was promised cannot be imported."""
+    """Print what was made and return the exit code: 1 if something that was checked failed."""
     if as_json:
         console.payload("create", _created_json(created), ok=created.works)
         return 0 if created.works else 1
     console.warn_all(created.notices)
     console.fact("install", _install_line(created))
-    if created.imports:
-        console.fact("verify", _imports_line(created.imports))
+    if created.report is not None:
+        say_ladder(created.report, verbose=False)
     console.fact("prefix", str(created.prefix))
     if not created.works:
         return _say_broken(created)
-    console.say(f"\ncreated. Use it:  conda activate {name or shlex.quote(str(created.prefix))}")
+    console.say(f"\n{_outcome(created)}. Use it:  conda activate {name or shlex.quote(str(created.prefix))}")
     if _has_python(created):
         console.say(f"   its Python:     {created.prefix}/bin/python (without the variables that activation sets)")
     return 0
@@ -162,21 +163,21 @@ def _install_line(created: Created) -> str:
     return f"conda {len(created.plan.solution.records)}{pip}   {seconds}"
 
 
-def _imports_line(outcomes: tuple[ImportOutcome, ...]) -> str:
-    good = sum(outcome.ok for outcome in outcomes)
-    seconds = sum(outcome.seconds for outcome in outcomes)
-    return f"imports {good} of {len(outcomes)}   {seconds:.1f} s"
+def _outcome(created: Created) -> str:
+    report = created.report
+    if report is None or not created.plan.solution.records:
+        return "created"
+    return "verified" if proves(report) else f"created; {sentence(report)}"
 
 
 def _say_broken(created: Created) -> int:
-    failed = [outcome for outcome in created.imports if not outcome.ok]
-    console.say(
-        f"\nfailed: {len(failed)} of {len(created.imports)} imports do not work; the environment stays for inspection\n"
-    )
-    for outcome in failed:
-        console.say(f"  {outcome.module}: {outcome.reason}")
+    if created.report is not None:
+        say_wrong(created.report)
+        console.out()
+        console.out(sentence(created.report))
+        console.out(f"{counts(created.report)}; the environment stays `created`, not `verified`")
     again = shlex.quote(str(created.prefix))
-    console.say(f"\nhint: `llmenv remove -p {again}` removes it; --no-verify skips this check")
+    console.say(f"\nhint: `llmenv remove -p {again}` removes it; --no-verify skips the checks")
     return 1
 
 
@@ -189,10 +190,7 @@ def _created_json(created: Created) -> dict[str, Any]:
         "pip_installed": []
         if result is None
         else [f"{package.name}=={package.version}" for package in result.packages],
-        "imports": [
-            {"module": outcome.module, "ok": outcome.ok, "reason": outcome.reason, "seconds": outcome.seconds}
-            for outcome in created.imports
-        ],
+        "verify": None if created.report is None else report_json(created.report),
         "seconds": dict(created.seconds),
         "notices": console.notices_json((*created.plan.notices, *created.notices)),
     }

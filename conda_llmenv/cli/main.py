@@ -34,7 +34,7 @@ COMMANDS = {
     "diff": Entry("diff", "diff", "Say what differs between two environments or lockfiles."),
     "list": Entry("listing", "list_environments", "List the environments on this machine, or the packages of one."),
     "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
-    "verify": Entry("verify", "verify", "Check that an environment is what its records say."),
+    "verify": Entry("verify", "verify", "Prove that an environment works on this machine."),
     "remove": Entry("remove", "remove", "Remove an environment."),
     "completion": Entry("completion", "completion", "Print the completion script of a shell."),
 }

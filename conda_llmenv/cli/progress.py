@@ -21,7 +21,7 @@ TITLES = {
     "download": "download",
     "link": "link",
     "pip": "pip install",
-    "check": "import",
+    "check": "verify",
 }
 """Stages that are shown, and what they are called."""
 

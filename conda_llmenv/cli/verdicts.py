@@ -7,7 +7,7 @@ from typing import Any
 from conda_llmenv.cli.console import origin_json, wrapped
 from conda_llmenv.model import Change, Status, Verdict
 
-MARKS = {Status.PASS: "✓", Status.WARN: "!", Status.FAIL: "✗", Status.SKIP: "-"}
+MARKS = {Status.PASS: "✓", Status.WARN: "!", Status.FAIL: "✗", Status.SKIP: "-", Status.ERROR: "?"}
 
 
 PACKAGED = ("envs/", "recipes/")

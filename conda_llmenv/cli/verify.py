@@ -1,37 +1,112 @@
-"""``llmenv verify``: is an environment what it should be?"""
+"""``llmenv verify``: does an environment work, and is it what it should be?"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
+from conda_llmenv.model import Level
 
 
 @click.command()
 @target_options
+@click.option(
+    "--quick",
+    "level",
+    flag_value="quick",
+    help="In seconds, for job scripts: look at what changes from day to day, and fail unless the last full pass still "
+    "stands for these packages, this machine and its driver.",
+)
+@click.option("--full", "level", flag_value="full", help="Up to a DDP step on all cards (the default).")
+@click.option("--deep", "level", flag_value="deep", help="Also what takes minutes.")
+@click.option("--only", multiple=True, metavar="ID", help="Run this check and what it needs; may be given again.")
+@click.option("--list", "listed", is_flag=True, help="List the checks and do nothing.")
+@click.option("--nproc", type=click.IntRange(1, 64), metavar="N", help="Processes for the checks of several ranks.")
+@click.option("--strict", is_flag=True, help="Warnings fail too.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Also write the report as one page for people.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="One line for each check.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone.")
 @click.option("--integrity", is_flag=True, help="Compare every file with what was recorded when it was installed.")
 @click.option(
     "--stat-only", is_flag=True, help="With --integrity: compare existence, size, type and mode; read no file."
 )
 @json_option
-def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, as_json: bool) -> int:
-    """Check that an environment is what its records say.
+def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, **options: Any) -> int:
+    """Prove that an environment works on this machine, from its imports to a training step on several ranks.
 
-    With --integrity every file is compared with the records of conda and pip, compiled files with their sources, and
-    an environment of llmenv's with the packages and variables that were noted when it was made. Records that were
-    changed together with their files are not seen: compare `info --digest` with that of another environment of the
-    same lock. Packages do not record who may run a file: that is known of commands, of Python and of programs in bin.
+    Exit codes: 0 it works (warnings allowed without --strict), 1 a check failed, 3 a check could not be run. What takes
+    part is the environment's own Python, on its own; nothing is installed in it.
+
+    With --integrity every file is compared with the records of conda and pip instead, compiled files with their
+    sources, and an environment of llmenv's with the packages and variables that were noted when it was made. Records
+    that were changed together with their files are not seen: compare `info --digest` with that of another environment
+    of the same lock. Packages do not record who may run a file: that is known of commands, of Python and of programs
+    in bin.
     """
+    if options["listed"]:
+        return _list(as_json=options["as_json"])
     from conda_llmenv.cli.wiring import existing_prefix, user_config
 
     if stat_only and not integrity:
         raise click.UsageError("--stat-only says how --integrity looks; add --integrity")
-    if not integrity:
-        raise click.UsageError("what is to be verified? give --integrity")
+    if integrity and any(options[key] for key in ("level", "only", "nproc", "strict", "report")):
+        raise click.UsageError("--integrity looks at files and runs nothing: give no options of the checks beside it")
+    if options["level"] and options["only"]:
+        raise click.UsageError("--only names checks whatever their level: give no level beside it")
     target = existing_prefix(name, prefix, user_config())
-    return _integrity(target, contents=not stat_only, as_json=as_json)
+    if integrity:
+        return _integrity(target, contents=not stat_only, as_json=options["as_json"])
+    return _verify(target, **options)
+
+
+def _verify(
+    prefix: Path,
+    *,
+    level: str | None,
+    only: tuple[str, ...],
+    nproc: int | None,
+    strict: bool,
+    report: Path | None,
+    verbose: bool,
+    quiet: bool,
+    as_json: bool,
+    **_unused: Any,
+) -> int:
+    from conda_llmenv.checks.verdict import exit_code
+    from conda_llmenv.cli.verified import report_json, say_report
+    from conda_llmenv.cli.verifying import run_ladder, subject_of, write_page
+    from conda_llmenv.pipeline.verify import VerifyRequest
+
+    request = VerifyRequest(subject_of(prefix), Level[(level or "full").upper()], only, nproc)
+    found, notices = run_ladder(request, shown=not (quiet or as_json))
+    console.warn_all(notices)
+    if report is not None:
+        write_page(report, found)
+    code = exit_code(found, strict=strict)
+    if as_json:
+        console.payload("verify", report_json(found), ok=code == 0)
+    else:
+        say_report(found, verbose=verbose, quiet=quiet, strict=strict)
+    return code
+
+
+def _list(*, as_json: bool) -> int:
+    from conda_llmenv.checks.registry import LADDER
+
+    if as_json:
+        console.payload("verify", [{"id": one.id, "level": one.level.word, "title": one.title} for one in LADDER])
+    else:
+        console.table(("id", "level", "what it says"), [(one.id, one.level.word, one.title) for one in LADDER])
+    return 0
 
 
 def _integrity(prefix: Path, *, contents: bool, as_json: bool) -> int:

@@ -22,7 +22,8 @@ from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import FileLibrary, default_library
 from conda_llmenv.model import Channel, HostFacts, Lock, Origin, Sourced
 from conda_llmenv.pipeline.tools import Caches, Tools
-from conda_llmenv.ports import PipInstaller, Transaction
+from conda_llmenv.pipeline.verify import VerifyTools
+from conda_llmenv.ports import PipInstaller, Reporter, Transaction
 
 AUTO = "auto"
 
@@ -53,7 +54,7 @@ def open_tools(
     config = user_config()
     choice = functools.cache(functools.partial(engine_choice, engine, config))
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_signals_as_exceptions())
+        stack.enter_context(signals_as_exceptions())
         reporter = stack.enter_context(display(quiet=quiet, as_json=as_json))
 
         @functools.cache
@@ -78,7 +79,8 @@ def open_tools(
             channel_priority=config.channel_priority,
             default_tier=_default_tier(config),
             scratch=scratch,
-            tables=_tables,
+            verify=functools.partial(_verify_tools, reporter),
+            tables=tables,
             indexes=functools.cache(_indexes),
             warnings=config.notices,
         )
@@ -92,7 +94,7 @@ def _overrides(config: CondaConfig) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _signals_as_exceptions() -> Iterator[None]:
+def signals_as_exceptions() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP end the block by an exception, whatever a library makes of it on its way."""
     from conda_llmenv.prefix.signals import SignalGuard, Signalled
 
@@ -199,7 +201,7 @@ def environment_lock(prefix: Path) -> Lock:
 
 def host_facts() -> HostFacts:
     """Return the facts of this machine, or of the recorded one that ``LLMENV_HOST_ROOT`` names."""
-    return read_host(host_root(os.environ), tables=_tables)
+    return read_host(host_root(os.environ), tables=tables)
 
 
 def caches(config: CondaConfig) -> Caches:
@@ -239,7 +241,7 @@ def _find_altered(prefix: Path, names: Collection[str]) -> Mapping[str, tuple[st
 
 
 @functools.cache
-def _tables() -> Tables:
+def tables() -> Tables:
     """Return the packaged tables with the entries of ``tables.json`` in the person's configuration folder over them."""
     path = platformdirs.user_config_path("llmenv", appauthor=False) / "tables.json"
     if not path.is_file():
@@ -254,6 +256,12 @@ def _tables() -> Tables:
         return load_tables(override)
     except InputError as error:
         raise FileFormatError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def _verify_tools(reporter: Reporter, prefix: Path) -> VerifyTools:
+    from conda_llmenv.cli.verifying import reporting, verify_tools
+
+    return verify_tools(prefix, **reporting(reporter))
 
 
 def _indexes() -> tuple[str, ...]:

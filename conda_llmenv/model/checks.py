@@ -146,6 +146,7 @@ class Report(Struct, frozen=True):
         ranks: world sizes that were tried.
         reused_from: time of the earlier pass whose results are reused, or an empty string.
         whole: every check of the level was asked for, not only some by ``--only``.
+        unproven: why even a pass is no proof here, such as a GPU tier on a machine without one; else empty.
     """
 
     prefix: str
@@ -163,6 +164,7 @@ class Report(Struct, frozen=True):
     ranks: tuple[int, ...] = ()
     reused_from: str = ""
     whole: bool = True
+    unproven: str = ""
 
     def by_status(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """Return the results of these statuses, in the order of the ladder."""

@@ -14,13 +14,14 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from conda_llmenv import __version__
+from conda_llmenv.checks.verdict import passed, sentence
 from conda_llmenv.compose import to_json
 from conda_llmenv.compose.input_hash import input_hash
 from conda_llmenv.errors import CheckFailed, InstallFailed, PipFailed
-from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record
-from conda_llmenv.pipeline.imports import ImportOutcome, check_imports
+from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record, Report, Status
 from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
 from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.pipeline.verify import Subject, VerifyRequest, conclude, verify
 from conda_llmenv.ports import Transaction
 from conda_llmenv.redact import mask, strip
 
@@ -31,6 +32,9 @@ ALWAYS_SET = {"PYTHONNOUSERSITE": "1"}
 SHOWN = 10
 """Altered files that are named of each distribution."""
 
+ELSEWHERE = frozenset({"host", "data"})
+"""Groups of checks that are about the machine: no other environment would do better on it."""
+
 
 class CreateRequest(Struct, frozen=True):
     """What to create, where, and how far to go.
@@ -40,7 +44,7 @@ class CreateRequest(Struct, frozen=True):
         prefix: absolute path of the environment.
         replace: an existing environment there may be replaced.
         keep: leave a failed new environment for inspection.
-        verify: import what the recipe promises once the environment exists.
+        verify: go up the validation ladder once everything is installed, as far as the recipe says.
         command: the command line to note in conda's history, without secrets.
     """
 
@@ -53,19 +57,19 @@ class CreateRequest(Struct, frozen=True):
 
 
 class Created(Struct, frozen=True):
-    """What was made, and how long its stages took (seconds)."""
+    """What was made, what checking it came to (None if it was not checked), and seconds per stage."""
 
     prefix: Path
     plan: Plan
     pip: PipResult | None
-    imports: tuple[ImportOutcome, ...]
+    report: Report | None
     seconds: Mapping[str, float]
     notices: tuple[Notice, ...] = ()
 
     @property
     def works(self) -> bool:
-        """Whether everything that was tried could be imported."""
-        return all(outcome.ok for outcome in self.imports)
+        """Whether nothing that was checked failed."""
+        return self.report is None or passed(self.report)
 
 
 def plan_creation(request: PlanRequest, tools: Tools) -> Plan:
@@ -86,7 +90,7 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     Raises:
         PrefixError, LockBusy: the prefix cannot be used.
         InstallFailed, PipFailed, PlanRefused: a step failed; what was there before is there again.
-        CheckFailed: what was to take an environment's place does not import what it promises; the old one stays.
+        CheckFailed: what was to take an environment's place does not work; the old one stays.
     """
     clock = _Clock()
     wanted = pip_request(plan, tools, request.plan) if plan.spec.pip else None
@@ -101,23 +105,63 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
             if plan.locked:
                 _refuse_altered(result, transaction.prefix, tools)
             clock.stamp("pip")
-        imports = check_imports(request.prefix, wanted_imports(plan), tools) if request.verify else ()
-        clock.stamp("verify")
-        broken = tuple(outcome for outcome in imports if not outcome.ok)
-        if broken and transaction.replaces:
-            raise CheckFailed(
-                f"{len(broken)} of {len(imports)} imports do not work in the new environment",
-                details=[f"{outcome.module}: {outcome.reason}" for outcome in broken],
-                hint="--no-verify skips this check; in a new folder (-p) the environment stays for inspection",
-            )
+        report = _proved(request, plan, variables, tools) if request.verify and transaction.replaces else None
         notices = transaction.commit(
             spec=spec_json(request, plan, result, variables),
-            state=_state(plan, result, imports),
+            state=_state(plan, result),
             variables=variables,
             history_specs=asked_specs(plan),
             command=mask(request.command),
         )
-    return Created(request.prefix, plan, result, imports, clock.seconds, notices)
+    # A new environment exists from here on, and stays for inspection whatever checking it comes to.
+    if request.verify and report is None:
+        report = _verified(request, plan, variables, tools)
+    if report is not None:
+        clock.stamp("verify")
+        notices = (*notices, *conclude(report, tools.verify(request.prefix)))
+    return Created(request.prefix, plan, result, report, clock.seconds, notices)
+
+
+def _verified(request: CreateRequest, plan: Plan, variables: Mapping[str, str | None], tools: Tools) -> Report:
+    subject = subject_of(request.prefix, plan, variables)
+    return verify(VerifyRequest(subject, subject.level), tools.verify(request.prefix))
+
+
+def _proved(request: CreateRequest, plan: Plan, variables: Mapping[str, str | None], tools: Tools) -> Report:
+    """Check what is to take another environment's place.
+
+    Raises:
+        CheckFailed: it does not work, and that is not the machine's fault.
+    """
+    report = _verified(request, plan, variables, tools)
+    broken = [result for result in report.by_status(Status.FAIL, Status.ERROR) if result.group not in ELSEWHERE]
+    if broken:
+        raise CheckFailed(
+            f"the new environment does not work: {sentence(report)}",
+            details=[f"{result.id}: {result.finding.summary}" for result in broken],
+            hint="--no-verify skips the checks; in a new folder (-p) the environment stays for inspection",
+        )
+    return report
+
+
+def subject_of(prefix: Path, plan: Plan, variables: Mapping[str, str | None]) -> Subject:
+    """Return what the environment of a plan is for."""
+    spec = plan.spec
+    conda = (merged.name for merged in spec.specs)
+    pip = (requirement.name for requirement in spec.pip.requirements if requirement.name)
+    return Subject(
+        prefix=prefix,
+        tier=spec.tier.name if spec.tier else None,
+        recipe=spec.recipe.name if spec.recipe else None,
+        cuda_tier=any(name == "__cuda" and sourced.value for name, sourced in spec.virtual_packages),
+        settings=spec.verify,
+        packages=tuple(dict.fromkeys((*conda, *pip))),
+        variables=_set(variables),
+    )
+
+
+def _set(variables: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 def _refuse_altered(result: PipResult, prefix: Path, tools: Tools) -> None:
@@ -149,11 +193,6 @@ def _variables(plan: Plan) -> dict[str, str | None]:
 def asked_specs(plan: Plan) -> tuple[str, ...]:
     """Return the conda specs a person asked for, which a lock's pins are not."""
     return tuple(text for merged in plan.spec.specs for text in merged.texts)
-
-
-def wanted_imports(plan: Plan) -> tuple[str, ...]:
-    """Return the module names that the layers promise to be importable."""
-    return tuple(str(name) for name in plan.spec.verify.get("imports", ()))
 
 
 def _install_conda(
@@ -198,13 +237,11 @@ def _prepare_pip(plan: Plan, wanted: PipRequest, tools: Tools, linked: threading
     return plan
 
 
-def _state(plan: Plan, result: PipResult | None, imports: tuple[ImportOutcome, ...]) -> EnvState:
+def _state(plan: Plan, result: PipResult | None) -> EnvState:
     spec = plan.spec
-    broken = [f"{outcome.module}: {outcome.reason}" for outcome in imports if not outcome.ok]
     return EnvState(
         phase=Phase.CREATED,
         created=dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
-        reason=f"cannot be imported: {'; '.join(broken)}" if broken else "",
         tier=spec.tier.name if spec.tier else None,
         recipe=spec.recipe.name if spec.recipe else None,
         llmenv=__version__,
@@ -212,7 +249,6 @@ def _state(plan: Plan, result: PipResult | None, imports: tuple[ImportOutcome, .
             "engine": plan.solution.engine,
             "conda_packages": len(plan.solution.records),
             "pip_packages": len(result.packages) if result else 0,
-            "imports": {outcome.module: outcome.ok for outcome in imports},
             "host": to_builtins(plan.draft.facts),
         },
     )

@@ -17,9 +17,10 @@ from conda_llmenv.locks.options import portable
 from conda_llmenv.locks.pip_fit import pip_misfits
 from conda_llmenv.model import Channel, Lock, LockedPlatform, PipPackage, PipPlan, Record
 from conda_llmenv.names import check_platform
-from conda_llmenv.pipeline.create import ALWAYS_SET, wanted_imports, with_pip
+from conda_llmenv.pipeline.create import ALWAYS_SET, with_pip
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, draft, make_plan, with_tier
 from conda_llmenv.pipeline.tools import Tools
+from conda_llmenv.pipeline.verify import promised_modules
 from conda_llmenv.redact import strip
 
 
@@ -173,7 +174,7 @@ def _facts(plan: Plan) -> dict[str, str]:
         "recipe": spec.recipe.name if spec.recipe else "",
         **versions(plan.solution.records),
         "driver": draft.facts.driver or (f"none here; planned for __cuda={cuda}" if cuda else ""),
-        IMPORTS: " ".join(wanted_imports(plan)),
+        IMPORTS: " ".join(promised_modules(spec.verify)),
         "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
     }
     return stated(found)

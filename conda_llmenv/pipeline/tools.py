@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from conda_llmenv.hardware import Tables
 from conda_llmenv.model import Channel, Notice, Sourced
+from conda_llmenv.pipeline.verify import VerifyTools
 from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostReader, Library, PipInstaller, Reporter
 
 ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]
@@ -66,6 +67,7 @@ class Tools(Struct, frozen=True):
         reporter: receives progress.
         environ: the environment variables of this run.
         scratch: makes a private temporary folder that is removed at the end of the run.
+        verify: an environment to the tools that check it.
         tables: the dated tables of drivers, cards and frameworks, with the person's own entries over them.
         indexes: the package indexes of the person's pip configuration.
         channel_priority: what the person's configuration says, where no fragment does; None for nothing.
@@ -88,6 +90,7 @@ class Tools(Struct, frozen=True):
     reporter: Reporter
     environ: Mapping[str, str]
     scratch: Callable[[], Path]
+    verify: Callable[[Path], VerifyTools]
     tables: Callable[[], Tables]
     indexes: Callable[[], tuple[str, ...]]
     channel_priority: str | None = None

@@ -34,9 +34,7 @@ def end_strays(mark: str) -> tuple[str, ...]:
 def _marked(entry: bytes) -> Iterator[tuple[int, str]]:
     """Yield the living processes with this entry in their environment; there are none to be seen without /proc."""
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):  # another account's, or gone meanwhile
             if entry in (folder / "environ").read_bytes().split(b"\0"):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                 yield int(folder.name), command[:200]
-        except OSError:  # another account's, or gone meanwhile
-            continue

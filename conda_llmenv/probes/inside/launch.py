@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any
+
+from .telling import Teller
 
 
-def run(asked, teller):
+def run(asked: Mapping[str, Any], teller: Teller) -> None:
     """Run ``asked["probe"]`` as ``asked["ranks"]`` processes and end with torchrun's own exit status."""
     os.dup2(teller.descriptor, 1)  # the ranks' observations take the way this process was given
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # what torchrun sets too, with a warning

@@ -7,6 +7,8 @@ import json
 import os
 import time
 import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 RECORD = "\x1e"
 """What RFC 7464 puts before each JSON text."""
@@ -20,35 +22,35 @@ TRACE_LINES = 12
 class Teller:
     """Writes observations to one file descriptor, with the rank of this process."""
 
-    def __init__(self, descriptor):
+    def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.rank = int(os.environ.get("RANK", "0"))
 
     @contextlib.contextmanager
-    def looking(self, check):
+    def looking(self, check: str) -> Iterator[dict[str, Any]]:
         """Tell that a check begins, hand out the mapping for its values, and tell these or the exception.
 
         An exception ends the looking for this check and not the probe, unless it is no ``Exception``.
         """
-        values = {}
+        values: dict[str, Any] = {}
         started = time.monotonic()
         self._write({"check": check, "began": True, "rank": self.rank})
         try:
             yield values
-        except Exception as error:  # noqa: BLE001 - whatever a package raises is what was seen
+        except Exception as error:  # whatever a package raises is what was seen
             self._write(self._failure(check, error, time.monotonic() - started))
         else:
             self.tell(check, values, time.monotonic() - started)
 
-    def tell(self, check, values, seconds=0.0):
+    def tell(self, check: str, values: Mapping[str, Any], seconds: float = 0.0) -> None:
         """Tell one observation."""
         self._write({"check": check, "values": values, "seconds": round(seconds, 4), "rank": self.rank})
 
-    def step(self, text):
+    def step(self, text: str) -> None:
         """Tell what comes next, so that a rank that never gets past it can be named with it."""
         self._write({"step": text, "rank": self.rank})
 
-    def _failure(self, check, error, seconds):
+    def _failure(self, check: str, error: Exception, seconds: float) -> dict[str, Any]:
         lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip().splitlines()
         text = f"{type(error).__name__}: {error}"
         return {
@@ -59,7 +61,7 @@ class Teller:
             "rank": self.rank,
         }
 
-    def _write(self, record):
+    def _write(self, record: Mapping[str, Any]) -> None:
         data = (RECORD + json.dumps(record, default=str) + "\n").encode("utf-8", "backslashreplace")
         while data:  # one write wherever it fits; a large inventory comes from a probe of a single process
             data = data[os.write(self.descriptor, data) :]

@@ -1,0 +1,102 @@
+"""From what a probe saw, or failed to see, to one line of the report."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+
+from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.scene import Scene
+from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, ProbeRun, Status
+
+SHOWN_LINES = 8
+
+Ended = Sequence[tuple[ProbeRun, ProbeEnd]]
+"""The probe runs that looked for a check, and how each ended."""
+
+
+def excuse(check: Check, scene: Scene, before: Mapping[str, CheckResult]) -> Finding | None:
+    """Return why a check is not tried, or None where it is to be."""
+    if check.gpu and not scene.has_gpu:
+        return Finding(Status.SKIP, "no GPU here")
+    if check.torch and not scene.has_torch:
+        return Finding(Status.SKIP, "torch is not installed")
+    for name in check.needs:
+        needed = before.get(name)
+        if needed is not None and needed.status in {Status.FAIL, Status.ERROR, Status.SKIP}:
+            word = "was skipped" if needed.status is Status.SKIP else "failed"
+            return Finding(Status.SKIP, f"not tried, since {name} {word}")
+    return None
+
+
+def judged(check: Check, scene: Scene, ended: Ended) -> Finding:
+    """Return what a check comes to.
+
+    One that began and never ended has failed; one that never began could not be run, which is no pass either.
+    """
+    for run, end in ended:
+        if check.observed in end.at_work:
+            return _cut_short(check, run, end)
+    seen = scene.seen.get(check.observed, ())
+    broken = next((one for one in seen if one.error), None)
+    if broken is not None:
+        return _raised(check, broken, several=len(seen) > 1)
+    for run, end in ended:
+        if not _answered(check, run, end):
+            return _unseen(check, run, end)
+    return check.judge(scene)
+
+
+def _answered(check: Check, run: ProbeRun, end: ProbeEnd) -> bool:
+    ranks = {one.rank for one in end.observations if one.check == check.observed}
+    return len(ranks) >= max(1, run.ranks)
+
+
+def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
+    steps = tuple(f"rank {rank} was at: {step}" for rank, step in end.last_steps.items())
+    return Finding(
+        Status.FAIL,
+        f"{_of(run)}{how_it_ended(run, end)} before it was done",
+        measured=how_it_ended(run, end),
+        expected=f"an answer within {run.timeout:.0f} s",
+        fix=check.fix,
+        detail=(*steps, *end.tail[-SHOWN_LINES:]),
+    )
+
+
+def _raised(check: Check, broken: Observation, *, several: bool) -> Finding:
+    where = f" on rank {broken.rank}" if several else ""
+    first = (broken.error.splitlines() or ["an error without a text"])[0]
+    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=check.fix, detail=broken.trace[-SHOWN_LINES:])
+
+
+def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
+    if end.at_work:
+        return Finding(Status.SKIP, f"not reached: {', '.join(end.at_work)} never ended")
+    return Finding(
+        Status.ERROR,
+        f"could not be run: {_of(run)}the probe {how_it_ended(run, end)}",
+        measured=how_it_ended(run, end),
+        fix=check.fix,
+        detail=end.tail[-SHOWN_LINES:],
+    )
+
+
+def _of(run: ProbeRun) -> str:
+    return f"{run.ranks} ranks: " if run.ranks else ""
+
+
+def how_it_ended(run: ProbeRun, end: ProbeEnd) -> str:
+    """Return in words how a probe that did not tell everything came to its end."""
+    if end.timed_out:
+        return f"gave no answer in {run.timeout:.0f} s and was ended"
+    if end.returncode < 0:
+        return f"was killed by {_signal(-end.returncode)}"
+    return f"ended with exit code {end.returncode}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,97 @@
+"""How a report of the ladder is told: a line a group, what is wrong in full, and one verdict at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from conda_llmenv.checks.verdict import WORDS, counts, passed, proves, sentence, worst_first
+from conda_llmenv.cli import console
+from conda_llmenv.cli.verdicts import MARKS
+from conda_llmenv.model import CheckResult, Report, Status
+
+SHOWN_LINES = 8
+"""Lines of detail below a result that is wrong."""
+
+
+def say_report(report: Report, *, verbose: bool, quiet: bool, strict: bool) -> None:
+    """Print a report; ``quiet`` leaves what is wrong and the verdict."""
+    if not quiet:
+        say_ladder(report, verbose=verbose)
+    say_wrong(report, warnings=strict or not quiet)
+    console.out()
+    console.out(sentence(report))
+    if not quiet:
+        console.out(counts(report))
+
+
+def say_wrong(report: Report, *, warnings: bool = True) -> None:
+    """Print in full what failed, could not be run or, unless left out, warned, the worst first."""
+    wrong = [Status.FAIL, Status.ERROR, *([Status.WARN] if warnings else [])]
+    for result in worst_first(report.by_status(*wrong)):
+        console.out()
+        console.out("\n".join(result_lines(result)))
+
+
+def say_ladder(report: Report, *, verbose: bool) -> None:
+    """Print each group on a line of its own, or each check on one."""
+    groups = dict.fromkeys(result.group for result in report.results)
+    for group in groups:
+        those = [result for result in report.results if result.group == group]
+        if verbose:
+            for number, result in enumerate(those):
+                console.fact(group if number == 0 else "", check_line(result))
+        else:
+            indent = " " * console.LABEL_WIDTH
+            console.out("\n".join(console.wrapped(f"{group:<{console.LABEL_WIDTH}}{group_line(those)}", indent)))
+
+
+def group_line(results: list[CheckResult]) -> str:
+    """Return a group's checks side by side, those that were skipped counted at the end."""
+    shown = [f"{result.id} {MARKS[result.status]}" for result in results if result.status is not Status.SKIP]
+    skipped = len(results) - len(shown)
+    return "   ".join([*shown, *([f"{skipped} skipped"] if skipped else [])])
+
+
+def check_line(result: CheckResult) -> str:
+    """Return one check with what was found."""
+    seconds = f"   {result.seconds:.1f} s" if result.seconds >= 0.1 else ""  # noqa: PLR2004 - less says nothing
+    reused = "   (as it was)" if result.reused else ""
+    return f"{MARKS[result.status]} {result.id}: {result.finding.summary}{seconds}{reused}"
+
+
+def result_lines(result: CheckResult) -> list[str]:
+    """Return a result that is wrong: what, measured against expected, details, and the next step."""
+    finding = result.finding
+    lines = [f"{WORDS[result.status]}: {result.id}: {finding.summary}"]
+    if finding.expected:
+        lines.append(f"  measured {finding.measured}, expected {finding.expected}")
+    lines += [f"  {line}" for line in finding.detail[:SHOWN_LINES]]
+    if finding.fix:
+        lines.append(f"  fix  {finding.fix}")
+    return lines
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """Return a report as it stands in a payload."""
+    return {
+        "verdict": sentence(report),
+        "passed": passed(report),
+        "verified": proves(report),
+        **{key: value for key, value in to_builtins(report).items() if key not in {"results", "level"}},
+        "level": report.level.word,
+        "checks": [_result_json(result) for result in report.results],
+    }
+
+
+def _result_json(result: CheckResult) -> dict[str, Any]:
+    return {
+        "id": result.id,
+        "group": result.group,
+        "title": result.title,
+        "level": result.level.word,
+        "seconds": result.seconds,
+        "reused": result.reused,
+        **to_builtins(result.finding),
+    }

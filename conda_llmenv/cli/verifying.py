@@ -1,0 +1,147 @@
+"""Puts the adapters behind the ladder's ports, for the commands that verify."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from conda_llmenv import process
+from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.registry import LADDER
+from conda_llmenv.cli.wiring import host_facts, signals_as_exceptions, tables, user_config
+from conda_llmenv.errors import InputError, PrefixError
+from conda_llmenv.host import host_root
+from conda_llmenv.model import CheckResult, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
+from conda_llmenv.pipeline.verify import Subject, VerifyRequest, VerifyTools
+from conda_llmenv.ports import Reporter
+from conda_llmenv.prefix.state import read_spec, read_state, write_state
+from conda_llmenv.prefix.variables import read_variables
+from conda_llmenv.probes.running import run_probe
+
+
+def subject_of(prefix: Path) -> Subject:
+    """Return what an environment is for, as it was noted when it was made; nothing is known of one that is not ours.
+
+    Raises:
+        PrefixError: what was noted cannot be read.
+    """
+    asked: Mapping[str, Any] = (read_spec(prefix) or {}).get("asked", {})
+    return Subject(
+        prefix=prefix,
+        tier=asked.get("tier"),
+        recipe=asked.get("recipe"),
+        cuda_tier=bool(asked.get("virtual_packages", {}).get("__cuda")),
+        settings=asked.get("verify", {}),
+        packages=_packages(asked),
+        variables=read_variables(prefix),
+    )
+
+
+def _packages(asked: Mapping[str, Any]) -> tuple[str, ...]:
+    conda = (str(one["name"]) for one in asked.get("dependencies", ()))
+    pip = (str(one["name"]) for one in asked.get("pip", {}).get("requirements", ()) if one.get("name"))
+    return tuple(dict.fromkeys((*conda, *pip)))
+
+
+def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
+    """Return the ladder's tools for one environment, as they are for a person who has activated it."""
+    from conda_llmenv.history.store import default_store
+    from conda_llmenv.prefix.activated import activated_environ
+    from conda_llmenv.prefix.fingerprint import fingerprint
+
+    environ = functools.cache(lambda: activated_environ(prefix, os.environ, process.run).environ)
+    store = default_store(os.environ, getattr(user_config().llmenv, "history", None))
+
+    def probe(place: Path, run: ProbeRun) -> ProbeEnd:
+        return run_probe(place, run, environ() if run.isolated else os.environ)
+
+    def earlier(place: Path | None) -> Iterable[Report]:
+        return store.reports(place, trusted=place is not None)
+
+    return VerifyTools(
+        probe=probe,
+        host=host_facts,
+        tables=tables,
+        fingerprint=fingerprint,
+        earlier=earlier,
+        keep=store.keep,
+        mark=mark,
+        environ=os.environ,
+        hostname=platform.node(),
+        root=str(host_root(os.environ)),
+        folder=str(Path.cwd()),
+        **more,
+    )
+
+
+def run_ladder(request: VerifyRequest, *, shown: bool = False) -> tuple[Report, tuple[Notice, ...]]:
+    """Go up the ladder and put the report on record; on a terminal, with a table of what has been found so far."""
+    from conda_llmenv.cli.live import live_table
+    from conda_llmenv.pipeline.preflight import preflight
+    from conda_llmenv.pipeline.verify import conclude, verify
+
+    with signals_as_exceptions(), live_table(shown=shown) as live:
+        tools = verify_tools(request.subject.prefix, on_result=live.result, on_stage=live.stage)
+        climb = preflight if request.level is Level.QUICK and not request.only else verify
+        report = climb(request, tools)
+        return report, conclude(report, tools)
+
+
+def mark(prefix: Path, phase: Phase, reason: str) -> tuple[Notice, ...]:
+    """Note in an environment of ours whether it is verified; a notice says where that could not be written."""
+    try:
+        state = read_state(prefix)
+        if state is not None and state.phase in {Phase.CREATED, Phase.VERIFIED}:
+            write_state(prefix, replace(state, phase=phase, reason=reason))
+    except (OSError, PrefixError) as error:
+        why = error.message if isinstance(error, PrefixError) else error.strerror or str(error)
+        return (Notice("state-not-written", f"whether {prefix} is verified could not be noted in it: {why}"),)
+    return ()
+
+
+def reporting(reporter: Reporter) -> dict[str, Any]:
+    """Return the ladder's callbacks that move a command's progress display."""
+    reported = _Reported(reporter)
+    return {"on_result": reported.result, "on_stage": reported.stage}
+
+
+class _Reported:
+    """Tells a command's progress display how far the ladder is."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._done = 0
+
+    def stage(self, checks: Sequence[Check]) -> None:
+        self._reporter.start("check", len(LADDER), ", ".join(check.id for check in checks))
+
+    def result(self, result: CheckResult) -> None:
+        self._done += 1
+        self._reporter.advance("check", self._done, len(LADDER))
+        if result.id == LADDER[-1].id:
+            self._reporter.finish("check")
+
+
+def write_page(path: Path, report: Report) -> None:
+    """Write the report as one self-contained HTML file.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    from conda_llmenv.checks.baseline import earlier_values
+    from conda_llmenv.history.store import default_store
+    from conda_llmenv.page.report import render
+
+    earlier = default_store(os.environ, getattr(user_config().llmenv, "history", None)).reports()
+    try:
+        path.write_text(render(report, earlier_values(report, earlier)), encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written: {error.strerror or error}", hint="give --report another place"
+        ) from error

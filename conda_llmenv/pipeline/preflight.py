@@ -1,0 +1,66 @@
+"""``verify --quick``: look at what changes from day to day; the rest stands if nothing else has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from conda_llmenv.checks.verdict import passed
+from conda_llmenv.model import CheckResult, Finding, Level, Report, Status
+from conda_llmenv.pipeline.verify import VerifyRequest, VerifyTools, verify
+
+PROOF = "proof"
+"""Id of the line that says whether a whole pass on this machine still stands for the environment as it is."""
+
+
+def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
+    """Return the quick level's report, completed from the last pass; without one it fails, since nothing proves it."""
+    report = verify(request, tools)
+    level = request.subject.level
+    last = last_run(report, tools.earlier(request.subject.prefix), level)
+    if last is None or not passed(last) or last.unproven:
+        return replace(report, results=(*report.results, _unproven(last, level)))
+    looked_at = {result.id for result in report.results}
+    kept = tuple(replace(result, reused=True) for result in last.results if result.id not in looked_at)
+    return replace(
+        report,
+        results=(*report.results, *kept),
+        reused_from=last.started,
+        versions={**last.versions, **report.versions},
+        ranks=last.ranks,
+    )
+
+
+def last_run(report: Report, earlier: Iterable[Report], level: Level) -> Report | None:
+    """Return the newest whole run of a level (or above) of this environment as it is, on this machine as it is."""
+    return next(
+        (
+            one
+            for one in earlier
+            if one.whole and one.level >= level and not one.reused_from and _identity(one) == _identity(report)
+        ),
+        None,
+    )
+
+
+def _identity(report: Report) -> tuple[object, ...]:
+    """Return what has to be the same for a pass to stand: what is installed, the machine, its driver and its cards."""
+    host = report.host
+    return report.prefix, report.fingerprint, report.hostname, host.driver, host.gpus, host.glibc, host.cpu_level
+
+
+def _unproven(last: Report | None, level: Level) -> CheckResult:
+    if last is None:
+        summary = f"no {level.word} run on this machine is on record for the environment as it is now"
+    elif last.unproven:
+        summary = f"the run of {last.started} proves nothing: {last.unproven}"
+    else:
+        summary = f"the run of {last.started} failed"
+    finding = Finding(
+        Status.FAIL,
+        summary,
+        expected="a pass with the same packages, driver, cards and machine",
+        fix=f"run `llmenv verify --{level.word}` here once; --quick then takes seconds",
+    )
+    return CheckResult(PROOF, "record", "a whole pass is on record", Level.QUICK, finding)

@@ -1,0 +1,264 @@
+"""Go up the validation ladder inside an environment: look with probes, judge, and put the report together."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from conda_llmenv import __version__
+from conda_llmenv.checks import outcome
+from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.imports import import_observation
+from conda_llmenv.checks.registry import selected, with_needed
+from conda_llmenv.checks.runs import Course, runs_of, stages
+from conda_llmenv.checks.scene import Scene
+from conda_llmenv.checks.verdict import proves, sentence
+from conda_llmenv.checks.versions import versions_of
+from conda_llmenv.errors import InputError
+from conda_llmenv.hardware import Tables
+from conda_llmenv.model import (
+    CheckResult,
+    Finding,
+    HostFacts,
+    Level,
+    Notice,
+    Observation,
+    Phase,
+    ProbeEnd,
+    ProbeRun,
+    Report,
+)
+from conda_llmenv.ports import HostReader, Prober
+
+AT_ONCE = 2
+"""Modules that are imported side by side: a cold import waits for the disk most of the time."""
+
+CPU_WORLDS = (2, 4)
+"""World sizes that are tried with gloo where there is no GPU."""
+
+
+class Subject(Struct, frozen=True):
+    """What an environment is for, as it was asked for when it was made; all empty for one that is not ours.
+
+    Attributes:
+        prefix: where it is.
+        tier, recipe: names, or None.
+        cuda_tier: the tier is about a card of NVIDIA's.
+        settings: the merged ``verify`` settings of the layers.
+        packages: names that were asked for, conda's and pip's.
+        variables: what activation sets.
+    """
+
+    prefix: Path
+    tier: str | None = None
+    recipe: str | None = None
+    cuda_tier: bool = False
+    settings: Mapping[str, Any] = {}
+    packages: tuple[str, ...] = ()
+    variables: Mapping[str, str] = {}
+
+    @property
+    def level(self) -> Level:
+        """How far an environment of this kind has to get before it counts as verified."""
+        return Level[str(self.settings.get("level", "full")).upper()]
+
+
+class VerifyTools(Struct, frozen=True):
+    """What verifying may touch.
+
+    Attributes:
+        probe: runs a probe inside the environment.
+        host: reads this machine.
+        tables: the dated tables of drivers, cards and frameworks.
+        fingerprint: hash of what is installed in a prefix.
+        earlier: reports on record, newest first; those of one prefix, or all of them.
+        keep: puts a report on record; what could not be written comes back as notices.
+        mark: notes in the environment whether it is verified and, where it is not, why.
+        environ: variables of the calling shell.
+        hostname: name of this machine.
+        root: folder of a recorded machine; ``/`` for this one.
+        folder: where a checkpoint is tried.
+        on_result: called with each line of the report as it stands.
+        on_stage: called with the checks that are looked for next.
+    """
+
+    probe: Prober
+    host: HostReader
+    tables: Callable[[], Tables]
+    fingerprint: Callable[[Path], str]
+    earlier: Callable[[Path | None], Iterable[Report]]
+    keep: Callable[[Report], tuple[Notice, ...]]
+    mark: Callable[[Path, Phase, str], tuple[Notice, ...]]
+    environ: Mapping[str, str]
+    hostname: str = ""
+    root: str = "/"
+    folder: str = ""
+    on_result: Callable[[CheckResult], None] = lambda _result: None
+    on_stage: Callable[[Sequence[Check]], None] = lambda _checks: None
+
+
+class VerifyRequest(Struct, frozen=True):
+    """How far to go, and with what.
+
+    Attributes:
+        subject: the environment.
+        level: checks of this level and below.
+        only: ids; these whatever their level, with what they need.
+        ranks: the one world size to try; None for the usual ones.
+    """
+
+    subject: Subject
+    level: Level
+    only: tuple[str, ...] = ()
+    ranks: int | None = None
+
+
+def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
+    """Look at an environment and return what was found; nothing is written.
+
+    Raises:
+        InputError: ``only`` names a check that does not exist.
+    """
+    started, clock = dt.datetime.now(dt.timezone.utc), time.monotonic()
+    ladder = _Ladder(request, tools)
+    results = ladder.climb()
+    scene, subject = ladder.scene, request.subject
+    return Report(
+        prefix=str(subject.prefix),
+        level=request.level,
+        started=started.isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - clock, 2),
+        results=results,
+        host=scene.host,
+        hostname=tools.hostname,
+        fingerprint=tools.fingerprint(subject.prefix),
+        tier=subject.tier,
+        recipe=subject.recipe,
+        versions=versions_of(scene),
+        llmenv=__version__,
+        ranks=ladder.course.worlds,
+        whole=not request.only,
+        unproven=_unproven(scene),
+    )
+
+
+def conclude(report: Report, tools: VerifyTools) -> tuple[Notice, ...]:
+    """Put a report on record and let the environment say what it came to, where the report is about all of it."""
+    notices = tools.keep(report)
+    if proves(report):
+        return (*notices, *tools.mark(Path(report.prefix), Phase.VERIFIED, ""))
+    if report.whole and not report.reused_from:
+        return (*notices, *tools.mark(Path(report.prefix), Phase.CREATED, sentence(report)))
+    return notices
+
+
+def _unproven(scene: Scene) -> str:
+    if scene.cuda_tier and not scene.has_gpu:
+        return f"tier {scene.tier} is about a GPU and this machine has none; run `llmenv verify` where one is"
+    return ""
+
+
+class _Ladder:
+    """One run: what has been seen so far, and what each check came to."""
+
+    def __init__(self, request: VerifyRequest, tools: VerifyTools) -> None:
+        subject = request.subject
+        self._tools = tools
+        self._checks = _checks(request)
+        self._results: dict[str, CheckResult] = {}
+        self.scene = Scene(
+            prefix=str(subject.prefix),
+            host=tools.host(),
+            tables=tools.tables(),
+            tier=subject.tier,
+            cuda_tier=subject.cuda_tier,
+            settings=subject.settings,
+            variables=subject.variables,
+            environ=tools.environ,
+        )
+        self.course = Course(
+            level=request.level,
+            worlds=_worlds(request, self.scene.host),
+            folder=tools.folder,
+            root=tools.root,
+            modules=promised_modules(subject.settings),
+            packages=subject.packages,
+        )
+        self.scene = replace(self.scene, ranks=max(self.course.worlds, default=1))
+
+    def climb(self) -> tuple[CheckResult, ...]:
+        """Return every result, in the order of the ladder."""
+        for probe, checks in stages(self._checks).items():
+            self._stage(probe, checks)
+        return tuple(self._results[check.id] for check in self._checks)
+
+    def _stage(self, probe: str, checks: Sequence[Check]) -> None:
+        """Look for the checks of one probe that have no excuse, then judge all of them."""
+        tried = tuple(check for check in checks if outcome.excuse(check, self.scene, self._results) is None)
+        ended: list[tuple[ProbeRun, ProbeEnd]] = []
+        if tried and probe:
+            self._tools.on_stage(tried)
+            ended = self._look(runs_of(probe, tried, self.scene, self.course))
+        for check in checks:
+            excuse = outcome.excuse(check, self.scene, self._results)
+            self._conclude(check, excuse or outcome.judged(check, self.scene, ended))
+
+    def _look(self, runs: Sequence[ProbeRun]) -> list[tuple[ProbeRun, ProbeEnd]]:
+        prefix = Path(self.scene.prefix)
+        side_by_side = AT_ONCE if all(run.probe == "imports" for run in runs) else 1
+        with ThreadPoolExecutor(max_workers=side_by_side, thread_name_prefix="probe") as pool:
+            ends = list(pool.map(lambda run: self._tools.probe(prefix, run), runs))
+        ended = [_as_seen(run, end, self.course) for run, end in zip(runs, ends, strict=True)]
+        for run, end in ended:
+            self._see(run, end.observations)
+        return ended
+
+    def _see(self, run: ProbeRun, observations: Sequence[Observation]) -> None:
+        seen = dict(self.scene.seen)
+        for one in observations:
+            seen[one.check] = (*seen.get(one.check, ()), one)
+        self.scene = replace(self.scene, seen=seen)
+
+    def _conclude(self, check: Check, finding: Finding) -> None:
+        finding = finding if finding.fix else replace(finding, fix=check.fix)
+        seconds = max((one.seconds for one in self.scene.seen.get(check.observed, ())), default=0.0)
+        result = CheckResult(check.id, check.group, check.title, check.level, finding, round(seconds, 3))
+        self._results[check.id] = result
+        self._tools.on_result(result)
+
+
+def promised_modules(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the module names that layers promise to be importable."""
+    return tuple(str(name) for name in settings.get("imports", ()))
+
+
+def _checks(request: VerifyRequest) -> tuple[Check, ...]:
+    chosen = selected(request.level, request.only)
+    unknown = sorted({*request.only} - {check.id for check in chosen})
+    if unknown:
+        raise InputError(f"there is no check {unknown[0]!r}", hint="`llmenv verify --list` names them")
+    return with_needed(chosen)
+
+
+def _worlds(request: VerifyRequest, host: HostFacts) -> tuple[int, ...]:
+    if request.ranks is not None:
+        return (request.ranks,)
+    wanted = request.subject.settings.get("ranks")
+    if isinstance(wanted, int) and wanted > 0:
+        return (wanted,)
+    return (len(host.gpus),) if host.gpus else CPU_WORLDS
+
+
+def _as_seen(run: ProbeRun, end: ProbeEnd, course: Course) -> tuple[ProbeRun, ProbeEnd]:
+    """Return an import's end as an observation, whatever way it took: a crash or a hang is an answer too."""
+    if run.probe != "imports":
+        return run, end
+    observation = import_observation(run, end, promised=run.asked["module"] in course.modules)
+    return run, replace(end, observations=(observation,), at_work=())
