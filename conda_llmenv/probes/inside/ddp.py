@@ -1,0 +1,82 @@
+"""One DDP step against the gradient of a single process, and three steps after which all ranks hold the same bytes."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+from . import tiny_model as tiny
+from .process_group import World
+
+STEPS = 3
+
+RATE = 1e-3
+
+
+def look(world: World, values: dict[str, Any]) -> None:
+    """Tell the shard of this rank, and for each dtype the gradients and parameters of it."""
+    import torch
+
+    world.step("drawing a shard")
+    shard = _shard(world)
+    values["samples"] = tiny.PER_RANK * world.size
+    values["shard"] = shard
+    values["dtypes"] = {name: _steps(world, name, getattr(torch, name), shard) for name in ("float32", "float64")}
+
+
+def _shard(world: World) -> list[int]:
+    """Return the sample numbers that torch's sampler gives this rank."""
+    from torch.utils.data import DistributedSampler
+
+    whole: Any = range(tiny.PER_RANK * world.size)
+    sampler = DistributedSampler(whole, num_replicas=world.size, rank=world.rank, shuffle=True, seed=tiny.SEED)
+    return [int(number) for number in sampler]
+
+
+def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, Any]:
+    import torch
+
+    model = tiny.build(dtype, world.device)
+    start = tiny.hashes(model.named_parameters())
+    alone = copy.deepcopy(model)
+    whole = tiny.gradients_of(alone, tiny.samples(range(tiny.PER_RANK * world.size), dtype, world.device))
+    batch = tiny.samples(shard, dtype, world.device)
+    own = tiny.gradients_of(alone, batch)
+    world.step("wrapping a {} model in DDP".format(name))
+    wrapped = torch.nn.parallel.DistributedDataParallel(
+        model, device_ids=[world.device.index] if world.backend == "nccl" else None
+    )
+    told = {
+        "initial": tiny.hash_of(start),
+        "wrapped": tiny.hash_of(tiny.hashes(model.named_parameters())),
+    }
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+    losses = []
+    for number in range(STEPS):
+        world.step("DDP step {} of {}, {}".format(number + 1, STEPS, name))
+        optimizer.zero_grad(set_to_none=True)
+        loss = tiny.loss_of(wrapped, batch)
+        loss.backward()
+        if number == 0:
+            told.update(_against(model, whole, own))
+        optimizer.step()
+        losses.append(loss.item())
+    end = tiny.hashes(model.named_parameters())
+    return {
+        **told,
+        "finite": all(math.isfinite(loss) for loss in losses),
+        "losses": losses,
+        "unchanged": [name for name in end if end[name] == start[name]],
+        "parameters": end,
+    }
+
+
+def _against(model: Any, whole: tiny.Gradients, own: tiny.Gradients) -> dict[str, Any]:
+    got = {name: parameter.grad for name, parameter in model.named_parameters()}
+    return {
+        **tiny.compared(got, whole),
+        "own": tiny.compared(got, own)["error"],
+        "gradient": tiny.hash_of(tiny.hashes(got.items())),
+        "precision": tiny.precision(got),
+    }
