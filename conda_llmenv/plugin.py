@@ -192,6 +192,7 @@ def conda_settings() -> Iterator[CondaSetting]:
         "Folders with fragments (and `tiers/` in them) that llmenv searches after those of the project.",
         SequenceParameter(PrimitiveParameter("", element_type=str)),
     )
+    yield CondaSetting("llmenv_history", "Folder of verification reports, which a team may share.", one)
 
 
 @hookimpl

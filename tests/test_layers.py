@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "conda_llmenv"
 
 LEAVES = {"model", "ports", "errors", "names", "redact", "activation"}
 PURE = {"compose", "hardware", "locks", "data"}
-ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "library", "process", "unlisted"}
+ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "history", "library", "process", "unlisted"}
 
 ALLOWED = {
     **dict.fromkeys(LEAVES, LEAVES),

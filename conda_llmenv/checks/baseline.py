@@ -7,14 +7,14 @@ two processors of one level differ by a factor of two and more, which nothing he
 
 from __future__ import annotations
 
-import enum
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from conda_llmenv.checks.figures import Kind, Number, numbers
 from conda_llmenv.checks.verdict import passed
 from conda_llmenv.model import CheckResult, Finding, Report, Status
 
@@ -36,40 +36,6 @@ DEVIATIONS = 3.0
 
 EXCESS_SECONDS = 1.0
 """What is late by less is not told, however many times slower it is."""
-
-SECONDS = "seconds:"
-"""Before the id of a check, the name of the time it took."""
-
-_RATES = {"_gbs": "GB/s", "_mbs": "MB/s", "_tflops": "TFLOP/s", "_per_s": "per second"}
-_TIMES = {"_seconds": 1.0, "_ms": 1e-3, "_us": 1e-6, "_s": 1.0}
-"""Endings of names that give a unit, with the seconds in one of it."""
-
-_STORAGE = frozenset({"data", "storage", "host"})
-_NOT_OF_A_GPU = frozenset({"cpu", "gloo", "disk", "read", "write", "loader", "checkpoint", "shm"})
-
-
-class Kind(enum.Enum):
-    """How a number is compared: more is better on a GPU, more is better elsewhere, or less is better."""
-
-    STEADY = "steady"
-    RATE = "rate"
-    TIME = "time"
-
-
-class Number(Struct, frozen=True):
-    """One number of a report; ``per_unit`` is how many seconds one of its unit is, for times."""
-
-    check: str
-    name: str
-    value: float
-    kind: Kind
-    unit: str
-    per_unit: float = 1.0
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What it is called in every report."""
-        return self.check, self.name
 
 
 class Baseline(Struct, frozen=True):
@@ -104,7 +70,7 @@ def compare(report: Report, earlier: Iterable[Report]) -> tuple[CheckResult, ...
     if len(passes) < FEWEST:
         return report.results
     known = _history(passes)
-    return tuple(_compared(result, report, known, passes) for result in report.results)
+    return tuple(_compared(result, report, known) for result in report.results)
 
 
 def earlier_values(report: Report, earlier: Iterable[Report]) -> Mapping[str, tuple[float, ...]]:
@@ -115,7 +81,7 @@ def earlier_values(report: Report, earlier: Iterable[Report]) -> Mapping[str, tu
     known = _history(_comparable(report, earlier))
     found: dict[str, tuple[float, ...]] = {}
     for result in report.results:
-        for number in _numbers(result, report):
+        for number in numbers(result, report):
             values = known.get(number.key)
             if values:
                 found.setdefault(number.name, tuple(value for _, value in values))
@@ -156,44 +122,25 @@ def _history(passes: Iterable[Report]) -> dict[tuple[str, str], list[tuple[str, 
     for one in passes:
         for result in one.results:
             if result.status is Status.PASS and not result.reused:
-                for number in _numbers(result, one):
+                for number in numbers(result, one):
                     found.setdefault(number.key, []).append((one.started, number.value))
     return {key: values[-NEWEST:] for key, values in found.items()}
-
-
-def _numbers(result: CheckResult, report: Report) -> Iterator[Number]:
-    """Yield what can be compared of a result: figures with a known unit, then the seconds it took."""
-    for name, value in result.finding.figures.items():
-        rate = next((unit for ending, unit in _RATES.items() if name.endswith(ending)), None)
-        time = next((ending for ending in _TIMES if name.endswith(ending)), None)
-        if rate is not None:
-            kind = Kind.STEADY if report.host.gpus and _is_of_a_gpu(result, name) else Kind.RATE
-            yield Number(result.id, name, value, kind, rate)
-        elif time is not None:
-            yield Number(result.id, name, value, Kind.TIME, time.removeprefix("_"), _TIMES[time])
-    if result.seconds > 0:
-        yield Number(result.id, f"{SECONDS}{result.id}", result.seconds, Kind.TIME, "s")
-
-
-def _is_of_a_gpu(result: CheckResult, name: str) -> bool:
-    return result.group not in _STORAGE and not _NOT_OF_A_GPU & set(name.split("_"))
 
 
 def _compared(
     result: CheckResult,
     report: Report,
     known: Mapping[tuple[str, str], Sequence[tuple[str, float]]],
-    passes: Sequence[Report],
 ) -> CheckResult:
     if result.reused or result.status in {Status.SKIP, Status.ERROR}:
         return result
     slow = []
-    for number in _numbers(result, report):
+    for number in numbers(result, report):
         values = known.get(number.key, ())
         if len(values) >= FEWEST:
             baseline = Baseline(tuple(value for _, value in values), values[0][0][:10], _same(report))
             if _is_slow(number, baseline):
-                slow.append((_slowness(number, baseline), number, baseline))
+                slow.append((number.times_slower(baseline.median), number, baseline))
     if not slow:
         return result
     slow.sort(key=lambda one: -one[0])
@@ -206,14 +153,8 @@ def _same(report: Report) -> str:
     return "on this machine with this torch" if report.versions.get("torch") else "on this machine"
 
 
-def _slowness(number: Number, baseline: Baseline) -> float:
-    """Return how many times slower than the median a number is."""
-    more, less = (number.value, baseline.median) if number.kind is Kind.TIME else (baseline.median, number.value)
-    return more / less if less > 0 else float(more > 0) * float("inf") if more > 0 else 1.0
-
-
 def _is_slow(number: Number, baseline: Baseline) -> bool:
-    times, away = _slowness(number, baseline), abs(number.value - baseline.median)
+    times, away = number.times_slower(baseline.median), abs(number.value - baseline.median)
     unusual = away > DEVIATIONS * baseline.deviation
     if number.kind is Kind.STEADY:
         return times > 1 / MUCH_SLOWER or (times > 1 / SLOWER and unusual)
@@ -231,7 +172,7 @@ def _warned(finding: Finding, slow: Sequence[tuple[Number, Baseline]]) -> Findin
         finding,
         status=Status.WARN,
         summary=_summary(number, baseline),
-        measured=_amount(number.value, number.unit),
+        measured=number.amount(number.value),
         expected=_expected(number, baseline),
         fix=_FIXES[number.kind],
         detail=(*lines[1:], f"otherwise as it should be: {before}", *finding.detail),
@@ -240,9 +181,9 @@ def _warned(finding: Finding, slow: Sequence[tuple[Number, Baseline]]) -> Findin
 
 def _summary(number: Number, baseline: Baseline) -> str:
     """Return the sentence; a fall to 0.85 and below is no matter of a warm afternoon."""
-    what = _called(number)
+    what = number.label
     if number.kind is not Kind.STEADY:
-        return f"{what} is {_slowness(number, baseline):.1f} times slower than it was"
+        return f"{what} is {number.times_slower(baseline.median):.1f} times slower than it was"
     part = number.value / baseline.median if baseline.median else 0.0
     if part < MUCH_SLOWER:
         return f"{what} has fallen to {part:.2f} of what it was: training here is slower by as much"
@@ -250,29 +191,16 @@ def _summary(number: Number, baseline: Baseline) -> str:
 
 
 def _line(number: Number, baseline: Baseline) -> str:
-    return f"{_summary(number, baseline)}: {_amount(number.value, number.unit)}, before {_expected(number, baseline)}"
+    return f"{_summary(number, baseline)}: {number.amount(number.value)}, before {_expected(number, baseline)}"
 
 
 def _expected(number: Number, baseline: Baseline) -> str:
     count = len(baseline.values)
-    return (
-        f"{_amount(baseline.median, number.unit)}, the median of {count} passes since {baseline.since} {baseline.same}"
-    )
-
-
-def _called(number: Number) -> str:
-    if number.name.startswith(SECONDS):
-        return "the check"
-    ending = next(ending for ending in (*_RATES, *_TIMES) if number.name.endswith(ending))
-    return number.name.removesuffix(ending).replace("_", " ")
-
-
-def _amount(value: float, unit: str) -> str:
-    return f"{value:.3g} {unit}" if abs(value) < 1000 else f"{value:,.0f} {unit}".replace(",", " ")  # noqa: PLR2004 - three digits tell enough
+    return f"{number.amount(baseline.median)}, the median of {count} passes since {baseline.since} {baseline.same}"
 
 
 _FIXES = {
-    Kind.STEADY: "look for a lower power cap, heat or another job: `nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE`",
+    Kind.STEADY: "look for a lower power cap, heat or another job: `nvidia-smi -q -d CLOCK,POWER,PERFORMANCE`",
     Kind.RATE: "see whether something else uses this machine (`top`, `iostat -x 1`), then run it again",
     Kind.TIME: "run it again: the first run after a while reads everything from the disk; if it stays slow, see what "
     "else uses this machine (`top`)",

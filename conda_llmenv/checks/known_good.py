@@ -1,4 +1,4 @@
-"""Which combinations of card, driver, CUDA, framework and libraries are known to work, and what changed since one did."""
+"""Which combinations of card, driver, CUDA, framework and libraries are known to work, and what has changed since."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ MOVED = 0.1
 """The part by which a figure has to differ to be named in a comparison."""
 
 
-class Combination(Struct, frozen=True):
-    """One combination with the report that speaks for it.
+class Parts(Struct, frozen=True):
+    """What a combination is made of, as text; empty where there is none.
 
     Attributes:
         card: names and counts, such as ``NVIDIA H200 ×8``, or ``no GPU``.
-        driver, cuda, torch: versions; empty where there is none.
+        driver, cuda, torch: versions.
         models, accelerators: ``name version``, several with a comma between.
-        report: the newest whole pass of the highest level, unless something failed since.
-        runs: how many reports there are of it.
+        fingerprint: of the environment.
     """
 
     card: str
@@ -35,6 +34,19 @@ class Combination(Struct, frozen=True):
     torch: str
     models: str
     accelerators: str
+    fingerprint: str
+
+
+class Combination(Struct, frozen=True):
+    """One combination with the report that speaks for it.
+
+    Attributes:
+        parts: what it is made of.
+        report: the newest whole pass of the highest level, unless something failed since.
+        runs: how many reports there are of it.
+    """
+
+    parts: Parts
     report: Report
     runs: int = 1
 
@@ -54,22 +66,23 @@ def combinations(reports: Iterable[Report]) -> tuple[Combination, ...]:
     Args:
         reports: newest first.
     """
-    found: dict[tuple[str, ...], list[Report]] = {}
+    found: dict[Parts, list[Report]] = {}
     for report in reports:
-        found.setdefault((*parts(report).values(), report.fingerprint), []).append(report)
-    return tuple(Combination(*key[:-1], _speaker(those), len(those)) for key, those in found.items())
+        found.setdefault(parts(report), []).append(report)
+    return tuple(Combination(of, _speaker(those), len(those)) for of, those in found.items())
 
 
-def parts(report: Report) -> dict[str, str]:
-    """Return the parts of the combination a report is about, by the names of :class:`Combination`."""
-    return {
-        "card": card(report),
-        "driver": report.host.driver or "",
-        "cuda": report.versions.get("cuda", ""),
-        "torch": report.versions.get("torch", ""),
-        "models": _named(MODEL_LIBRARIES, report.versions),
-        "accelerators": _named(ACCELERATORS, report.versions),
-    }
+def parts(report: Report) -> Parts:
+    """Return what the combination is made of that a report is about."""
+    return Parts(
+        card=card(report),
+        driver=report.host.driver or "",
+        cuda=report.versions.get("cuda", ""),
+        torch=report.versions.get("torch", ""),
+        models=_named(MODEL_LIBRARIES, report.versions),
+        accelerators=_named(ACCELERATORS, report.versions),
+        fingerprint=report.fingerprint,
+    )
 
 
 def card(report: Report) -> str:

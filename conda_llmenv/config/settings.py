@@ -29,6 +29,7 @@ class LlmenvSettings(Struct, frozen=True):
         installer: ``llmenv_installer``: ``auto``, ``uv`` or ``pip``.
         envs_path: ``llmenv_envs_path``: folders with fragments and ``tiers/``; ``recipes/`` stands beside each.
         default_tier: ``llmenv_default_tier``: the tier where nobody names one; empty for none.
+        history: ``llmenv_history``: the folder of reports, which a team may share; None for the person's own.
         origins: where each setting that is not at its default was set, by its full name (``llmenv_engine``).
     """
 
@@ -36,6 +37,7 @@ class LlmenvSettings(Struct, frozen=True):
     installer: str = "auto"
     envs_path: tuple[Path, ...] = ()
     default_tier: str = ""
+    history: Path | None = None
     origins: Mapping[str, Origin] = {}
 
 

@@ -182,6 +182,11 @@ def _certificate(key: str, settings: list[Setting], expand: Expander) -> str | N
     return str(expand.path(item.value)) if item is not None and item.value else None
 
 
+def _folder(key: str, settings: list[Setting], expand: Expander) -> Path | None:
+    item = _single(key, settings)
+    return expand.path(item.value) if item is not None and item.value else None
+
+
 def _seconds(key: str, settings: list[Setting], expand: Expander) -> float | None:
     item = _single(key, settings)
     if item is None or item.value is None:
@@ -232,5 +237,6 @@ TYPES: Mapping[str, Callable[[str, list[Setting], Expander], Any]] = {
     "plugins.llmenv_installer": _choice,
     "plugins.llmenv_envs_path": _paths,
     "plugins.llmenv_default_tier": _word,
+    "plugins.llmenv_history": _folder,
 }
 """Every setting that is read, with what gives it its type."""

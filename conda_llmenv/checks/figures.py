@@ -1,0 +1,81 @@
+"""Which numbers of a report can be compared with those of another run, and what more or less of them means."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from conda_llmenv.model import CheckResult, Report
+
+SECONDS = "seconds:"
+"""Before the id of a check, the name of the time it took."""
+
+RATES = {"_gbs": "GB/s", "_mbs": "MB/s", "_tflops": "TFLOP/s", "_per_s": "per second"}
+TIMES = {"_seconds": 1.0, "_ms": 1e-3, "_us": 1e-6, "_s": 1.0}
+"""Endings of names that give a unit; for times, the seconds in one of it."""
+
+_STORAGE = frozenset({"data", "storage", "host"})
+_NOT_OF_A_GPU = frozenset({"cpu", "gloo", "disk", "read", "write", "loader", "checkpoint", "shm"})
+
+
+class Kind(enum.Enum):
+    """How a number is compared: more is better on a GPU, more is better elsewhere, or less is better."""
+
+    STEADY = "steady"
+    RATE = "rate"
+    TIME = "time"
+
+
+class Number(Struct, frozen=True):
+    """One number of a report; ``per_unit`` is how many seconds one of its unit is, for times."""
+
+    check: str
+    name: str
+    value: float
+    kind: Kind
+    unit: str
+    per_unit: float = 1.0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is called in every report."""
+        return self.check, self.name
+
+    @property
+    def label(self) -> str:
+        """What a person is told it is."""
+        if self.name.startswith(SECONDS):
+            return "the check"
+        ending = next((ending for ending in (*RATES, *TIMES) if self.name.endswith(ending)), "")
+        return self.name.removesuffix(ending).replace("_", " ")
+
+    def amount(self, value: float) -> str:
+        """Return a value of it with its unit."""
+        return f"{value:.3g} {self.unit}" if abs(value) < 1000 else f"{value:.0f} {self.unit}"  # noqa: PLR2004 - three digits tell enough
+
+    def times_slower(self, than: float) -> float:
+        """Return how many times slower it is than that value; infinite where nothing is done any more."""
+        more, less = (self.value, than) if self.kind is Kind.TIME else (than, self.value)
+        if less > 0:
+            return more / less
+        return float("inf") if more > 0 else 1.0
+
+
+def numbers(result: CheckResult, report: Report) -> Iterator[Number]:
+    """Yield what can be compared of a result: figures whose unit is known, then the seconds it took."""
+    for name, value in result.finding.figures.items():
+        rate = next((unit for ending, unit in RATES.items() if name.endswith(ending)), None)
+        time = next((ending for ending in TIMES if name.endswith(ending)), None)
+        if rate is not None:
+            kind = Kind.STEADY if report.host.gpus and _is_of_a_gpu(result, name) else Kind.RATE
+            yield Number(result.id, name, value, kind, rate)
+        elif time is not None:
+            yield Number(result.id, name, value, Kind.TIME, time.removeprefix("_"), TIMES[time])
+    if result.seconds > 0:
+        yield Number(result.id, f"{SECONDS}{result.id}", result.seconds, Kind.TIME, "s")
+
+
+def _is_of_a_gpu(result: CheckResult, name: str) -> bool:
+    return result.group not in _STORAGE and not _NOT_OF_A_GPU & set(name.split("_"))

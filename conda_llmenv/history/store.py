@@ -1,0 +1,260 @@
+"""Keep reports and find them again. Nothing here may fail a run: what goes wrong is a notice."""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from conda_llmenv.checks.verdict import proves
+from conda_llmenv.history.files import publish, read_plain, why
+from conda_llmenv.history.places import HistoryFolder, history_folder
+from conda_llmenv.history.report_file import (
+    LARGEST,
+    SHORT,
+    as_kept,
+    decode,
+    encode,
+    file_name,
+    moment,
+    parse_name,
+    stamp,
+)
+from conda_llmenv.model import Level, Notice, Report, Sourced
+
+INSIDE = Path("conda-meta", "llmenv", "reports")
+"""Where an environment keeps the reports about itself."""
+
+KEPT_INSIDE = 50
+"""Reports that an environment keeps, besides the last whole pass."""
+
+MOST = 2000
+"""Files that are looked at in one folder, the newest ones."""
+
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
+"""Why the environment may keep none: it is somebody else's, or gone. The other folder has the report then."""
+
+_TOLERANCE = dt.timedelta(days=1)
+"""How far the clocks of machines may be apart; a report from later than that would be the newest for ever."""
+
+
+class Kept(Struct, frozen=True):
+    """A report with its file and the account that wrote it."""
+
+    path: Path
+    report: Report
+    owner: int
+
+
+def default_store(
+    environ: Mapping[str, str], configured: Sourced | None = None, tell: Callable[[Notice], None] = lambda _notice: None
+) -> Store:
+    """Return the store of a person; see :func:`conda_llmenv.history.places.history_folder`."""
+    return Store(history_folder(environ, configured), tell)
+
+
+class Store:
+    """Reports in two places: in the environment they are about, and in one folder for all environments.
+
+    Args:
+        folder: the one for all environments.
+        tell: called with a notice for each file or folder that is passed over in reading.
+    """
+
+    def __init__(self, folder: HistoryFolder, tell: Callable[[Notice], None] = lambda _notice: None) -> None:
+        self._folder = folder
+        self._tell = tell
+
+    def keep(self, report: Report) -> tuple[Notice, ...]:
+        """Put a report on record in both places, and return what a person should know of what could not be written."""
+        content = encode(report)
+        name = file_name(report, content)
+        return (*self._keep_inside(Path(report.prefix), name, content), *self._keep_in_folder(name, content))
+
+    def reports(
+        self,
+        prefix: Path | None = None,
+        *,
+        also: Iterable[Path] = (),
+        fingerprint: str = "",
+        trusted: bool = False,
+    ) -> Iterator[Report]:
+        """Yield reports, newest first; see :meth:`kept`."""
+        for one in self.kept(prefix, also=also, fingerprint=fingerprint, trusted=trusted):
+            yield one.report
+
+    def kept(
+        self,
+        prefix: Path | None = None,
+        *,
+        also: Iterable[Path] = (),
+        fingerprint: str = "",
+        trusted: bool = False,
+    ) -> Iterator[Kept]:
+        """Yield reports with their files, newest first; what cannot be read is passed over with a notice.
+
+        Args:
+            prefix: those about this environment; about any where it is None.
+            also: environments whose own reports are looked at as well.
+            fingerprint: those about an environment in this state.
+            trusted: those that this account, the environment's owner or root has written. Anybody who may write to a
+                team's folder can put a pass there, so what a decision rests on has to be one of these.
+        """
+        places = [
+            self._folder.path,
+            *(place / INSIDE for place in dict.fromkeys((*((prefix,) if prefix else ()), *also))),
+        ]
+        for path in self._files(places, fingerprint):
+            found = self._read(path)
+            if found is None or (fingerprint and found.report.fingerprint != fingerprint):
+                continue
+            if prefix is not None and not _is_about(found.report, prefix):
+                continue
+            if not trusted or found.owner in _trusted(Path(found.report.prefix)):
+                yield found
+
+    def last_pass(self, prefix: Path, fingerprint: str, level: Level, hostname: str = "") -> Report | None:
+        """Return the pass that stands for an environment in this state, or None.
+
+        It is the newest whole run of a level or above, if that proved anything: after a failure an earlier pass stands
+        no more. Driver, cards and C library are in its ``host``, for the caller to compare.
+
+        Args:
+            prefix: the environment.
+            fingerprint: its state now.
+            level: how far the run must have gone.
+            hostname: the machine it must have been on; any where it is empty.
+        """
+        for report in self.reports(prefix, fingerprint=fingerprint, trusted=True):
+            if not report.whole or report.level < level or report.reused_from:
+                continue
+            if not hostname or report.hostname == hostname:
+                return report if proves(report) else None
+        return None
+
+    def _keep_inside(self, prefix: Path, name: str, content: bytes) -> tuple[Notice, ...]:
+        folder = prefix / INSIDE
+        try:
+            if not folder.parent.parent.is_dir():
+                return ()
+            folder.mkdir(parents=True, exist_ok=True)
+            publish(folder / name, content)
+            self._drop_old(folder)
+        except OSError as error:
+            return () if error.errno in _NOT_OURS else (_unkept(folder, why(error)),)
+        return ()
+
+    def _keep_in_folder(self, name: str, content: bytes) -> tuple[Notice, ...]:
+        folder = self._folder
+        try:
+            if folder.asked:
+                folder.path.mkdir(exist_ok=True)
+            else:
+                folder.path.parent.mkdir(parents=True, exist_ok=True)
+                folder.path.mkdir(mode=0o700, exist_ok=True)
+            publish(folder.path / name, content)
+        except OSError as error:
+            return (_unkept(folder.path, why(error), folder.asked),)
+        return ()
+
+    def _drop_old(self, folder: Path) -> None:
+        """Remove the oldest reports of an environment; the last whole pass stays, however long ago it was."""
+        names = _names(folder)
+        if len(names) <= KEPT_INSIDE:
+            return
+        last = next((name for name in names if self._is_whole_pass(folder / name)), None)
+        for name in names[KEPT_INSIDE:]:
+            if name != last:
+                with suppress(OSError):  # another process may have been faster
+                    (folder / name).unlink()
+
+    def _is_whole_pass(self, path: Path) -> bool:
+        named = parse_name(path.name)
+        if named is None or Level[named.level.upper()] < Level.FULL:
+            return False
+        found = self._read(path)
+        return found is not None and proves(found.report)
+
+    def _files(self, folders: Iterable[Path], fingerprint: str) -> list[Path]:
+        """Return the files in some folders by their names, newest first; one that is in several counts once."""
+        found: dict[str, Path] = {}
+        for folder in folders:
+            for name in self._listed(folder)[:MOST]:
+                found.setdefault(name, folder / name)
+        wanted = fingerprint[:SHORT]
+        return [found[name] for name in sorted(found, reverse=True) if not wanted or _fingerprint(name) == wanted]
+
+    def _listed(self, folder: Path) -> list[str]:
+        try:
+            return _names(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self._tell(Notice("history-unreadable", f"{folder} cannot be listed: {why(error)}"))
+            return []
+
+    def _read(self, path: Path) -> Kept | None:
+        try:
+            content, owner = read_plain(path, LARGEST)
+            report = decode(content)
+            _check_time(report, path.name)
+        except FileNotFoundError:
+            return None  # removed since it was listed
+        except OSError as error:
+            self._pass_over(path, why(error))
+            return None
+        except ValueError as error:
+            self._pass_over(path, str(error))
+            return None
+        return Kept(path, report, owner)
+
+    def _pass_over(self, path: Path, reason: str) -> None:
+        self._tell(Notice("report-passed-over", f"{path} is passed over: {reason}"))
+
+
+def _check_time(report: Report, name: str) -> None:
+    """Refuse a report that would be sorted where it does not belong.
+
+    Raises:
+        ValueError: it would be.
+    """
+    if not name.startswith(stamp(report)):
+        raise ValueError("its name gives another time than it holds")
+    if moment(report.started) > dt.datetime.now(dt.timezone.utc) + _TOLERANCE:
+        raise ValueError("it is dated in the future")
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of reports in a folder, newest first."""
+    return sorted((path.name for path in folder.iterdir() if parse_name(path.name)), reverse=True)
+
+
+def _fingerprint(name: str) -> str:
+    named = parse_name(name)
+    return named.fingerprint if named else ""
+
+
+def _is_about(report: Report, prefix: Path) -> bool:
+    return report.prefix in {as_kept(str(prefix)), as_kept(os.path.realpath(prefix))}
+
+
+def _trusted(prefix: Path) -> set[int]:
+    """Return the accounts that may say of an environment what they like: they could change it, too."""
+    accounts = {os.geteuid(), 0}
+    with suppress(OSError):
+        accounts.add(prefix.stat().st_uid)
+    return accounts
+
+
+def _unkept(folder: Path, reason: str, asked: str = "") -> Notice:
+    by = f", which {asked} names" if asked else ""
+    return Notice(
+        "report-unkept",
+        f"the report is not kept in {folder}{by}: {reason}",
+        hint="see that the folder is there, that you may write to it and that its disk has room",
+    )
