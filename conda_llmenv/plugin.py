@@ -14,6 +14,7 @@ from conda.plugins import hookimpl
 from conda.plugins.types import (
     CondaEnvironmentExporter,
     CondaEnvironmentSpecifier,
+    CondaHealthCheck,
     CondaSetting,
     CondaSubcommand,
     EnvironmentFormat,
@@ -201,3 +202,19 @@ def conda_error_hints(error: Any) -> Iterator[Any]:
     from conda_llmenv.hooks.hints import hints
 
     yield from hints(error)
+
+
+@hookimpl
+def conda_health_checks() -> Iterator[CondaHealthCheck]:
+    """Let ``conda doctor`` say whether an environment of ours still works on this machine."""
+    yield CondaHealthCheck(
+        name="llmenv",
+        action=_check_health,
+        summary="Check that an environment made by llmenv still works on this machine",
+    )
+
+
+def _check_health(prefix: str, verbose: bool) -> None:  # noqa: FBT001 - conda calls it so
+    from conda_llmenv.hooks.health import check_health
+
+    check_health(prefix, verbose=bool(verbose))

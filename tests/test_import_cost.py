@@ -63,7 +63,7 @@ def test_the_plugin_loads_only_condas_hook_types(tmp_path: Path) -> None:
     plugins.mkdir(parents=True)
     (tmp_path / "conda" / "__init__.py").write_text("")
     (plugins / "__init__.py").write_text("def hookimpl(function): return function\n")
-    hook_types = ("Subcommand", "EnvironmentSpecifier", "EnvironmentExporter", "Setting")
+    hook_types = ("Subcommand", "EnvironmentSpecifier", "EnvironmentExporter", "HealthCheck", "Setting")
     names = [*(f"Conda{name}" for name in hook_types), "EnvironmentFormat", "EnvironmentSpecBase"]
     (plugins / "types.py").write_text("import typing\n" + "".join(f"class {name}: pass\n" for name in names))
     before = loaded_by("import conda.plugins.types", tmp_path)
