@@ -1,0 +1,90 @@
+"""Reads the small files of one machine, or of a recorded one, and asks its programs without waiting for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+
+RECORDED = "run/llmenv"
+"""Folder, below the root of a recorded machine, of what has no file on a real one."""
+
+LARGEST = 4 * 2**20
+"""Bytes of a file that are read; those of the kernel are far smaller."""
+
+
+class Machine:
+    """The machine that is looked at.
+
+    Attributes:
+        root: ``/``, or the folder of a recorded machine.
+        prefix: path of the environment.
+        live: it is this machine.
+        kept: what took long to find out and serves several checks.
+    """
+
+    def __init__(self, root, prefix):
+        self.root = root
+        self.prefix = prefix
+        self.live = os.path.abspath(root) == "/"
+        self.kept = {}
+
+    def path(self, relative):
+        """Return a path below the root."""
+        return os.path.join(self.root, relative)
+
+    def text(self, relative):
+        """Return a small file below the root, or None if it cannot be read."""
+        try:
+            with open(self.path(relative), "rb") as file:
+                return file.read(LARGEST).decode("utf-8", "replace")
+        except OSError:
+            return None
+
+    def names(self, relative):
+        """Return what is in a folder below the root, sorted; nothing if it cannot be read."""
+        try:
+            return sorted(os.listdir(self.path(relative)))
+        except OSError:
+            return []
+
+    def once(self, key, find):
+        """Return what ``find`` returns for this machine, found out once."""
+        if key not in self.kept:
+            self.kept[key] = find(self)
+        return self.kept[key]
+
+
+class Answer:
+    """What a program printed; ``problem`` says why there is nothing to rely on, and is empty otherwise."""
+
+    def __init__(self, stdout="", status=0, problem=""):
+        self.stdout = stdout
+        self.status = status
+        self.problem = problem
+
+
+def ask(argv, seconds, environ=None):
+    """Run a program and return its :class:`Answer`; one that does not end is killed and not waited for.
+
+    A program that is stuck inside the driver does not even die of SIGKILL, so nothing here waits for that.
+    """
+    try:
+        child = subprocess.Popen(
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Answer(problem="cannot be started: %s" % (error.strerror or error))
+    try:
+        out, _ = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(OSError):
+            os.killpg(child.pid, signal.SIGKILL)
+        return Answer(status=-signal.SIGKILL, problem="gave no answer within %.0f s" % seconds)
+    return Answer(out.decode("utf-8", "replace"), child.returncode)
