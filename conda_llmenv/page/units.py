@@ -1,0 +1,63 @@
+"""Numbers as people read them: sizes, durations, and the figures of checks, whose names end in their unit."""
+
+from __future__ import annotations
+
+import math
+
+GIB = 2**30
+MIB = 2**20
+MINUTE = 60
+THOUSAND = 1000
+
+
+SUFFIXES = {
+    "gbs": "GB/s",
+    "mbs": "MB/s",
+    "gibs": "GiB/s",
+    "mibs": "MiB/s",
+    "tflops": "TFLOP/s",
+    "gflops": "GFLOP/s",
+    "gib": "GiB",
+    "mib": "MiB",
+    "bytes": "bytes",
+    "percent": "%",
+    "us": "µs",
+    "ms": "ms",
+    "s": "s",
+    "seconds": "s",
+}
+"""Last word of a figure's name to the symbol of its unit."""
+
+
+def named(figure: str) -> tuple[str, str]:
+    """Return what a figure is called and its unit: ``all_reduce_busbw_gbs`` is ``all reduce busbw`` in GB/s."""
+    words = figure.split("_")
+    unit = SUFFIXES.get(words[-1], "") if len(words) > 1 else ""
+    return " ".join(words[:-1] if unit else words), unit
+
+
+def number(value: float) -> str:
+    """Return a number with three digits that count, or all of those before the point."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.3g}"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with its unit."""
+    return f"{number(value)} {unit}".rstrip()
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as ``0.02 s``, ``41.3 s`` or ``1 min 48 s``."""
+    if not math.isfinite(seconds) or seconds < MINUTE:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), MINUTE)
+    return f"{minutes} min {rest} s"
+
+
+def size(number_of_bytes: int) -> str:
+    """Return bytes in GiB or MiB."""
+    if number_of_bytes >= GIB:
+        return f"{number(number_of_bytes / GIB)} GiB"
+    return f"{number(number_of_bytes / MIB)} MiB"

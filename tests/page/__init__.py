@@ -1,0 +1,1 @@
+"""Tests of the report page, pure and in a real browser."""
