@@ -1,4 +1,4 @@
-"""torch's build is the one that was meant: CUDA where a card is to be used, of the major that the rest has, with NCCL."""
+"""torch's build is the one that is meant: CUDA where a card is to be used, of the major of the rest, with NCCL."""
 
 from __future__ import annotations
 
@@ -18,10 +18,18 @@ _SUFFIXED = re.compile(r"nvidia-[a-z0-9-]+?-cu(\d\d)")
 def torch_build(scene: Scene) -> Finding:
     """Judge what torch was built for; the first thing that is wrong decides, the rest is told with it."""
     seen = scene.values("torch-import")
-    found = [*_kind(seen, scene), *_other_version(seen, scene), *_major(seen, scene), *_nccl(seen, scene), *_debug(seen)]
+    found = [
+        *_kind(seen, scene),
+        *_other_version(seen, scene),
+        *_major(seen, scene),
+        *_nccl(seen, scene),
+        *_debug(seen),
+    ]
     detail = _facts(seen)
     if not found:
-        return Finding(Status.PASS, f"{words(seen)} is the build that is meant here", measured=words(seen), detail=detail)
+        return Finding(
+            Status.PASS, f"{words(seen)} is the build that is meant here", measured=words(seen), detail=detail
+        )
     found.sort(key=lambda one: one.status is not Status.FAIL)
     worst, *others = found
     more = tuple(f"also: {one.summary}" for one in others)
@@ -57,7 +65,8 @@ def _cuda_fix(seen: Mapping[str, Any], scene: Scene) -> str:
     """A conda torch is solved anew with the card in mind; pip's comes from the index that this driver runs."""
     conda = scene.values("installed").get("conda_torch", ())
     if conda:
-        return f"CONDA_OVERRIDE_CUDA=12.8 llmenv create --tier {scene.tier or 'auto'} -p {scene.prefix} (on a login node the solver sees no card)"
+        tier = scene.tier or "auto"
+        return f"create the environment anew, on a node without a card with CONDA_OVERRIDE_CUDA set: --tier {tier}"
     found = wheel_fix(str(seen["version"]), scene)
     return found or _pip(seen, scene, "cu128")
 
@@ -93,12 +102,14 @@ def _major(seen: Mapping[str, Any], scene: Scene) -> Iterator[Finding]:
     beside = {number: name for name in installed.get("versions", {}) if (number := _suffix(name))}
     if beside and cuda.major not in beside:
         text = f"torch is built for CUDA {cuda}, and only libraries of CUDA {max(beside)} are installed"
-        fix = f"install torch anew with its requirements: {scene.prefix}/bin/python -m pip install --force-reinstall torch"
+        fix = f"{scene.prefix}/bin/python -m pip install --force-reinstall torch=={seen['version']}"
         yield Finding(Status.FAIL, text, beside[max(beside)], f"libraries of CUDA {cuda.major}", fix)
     conda = parse(str(installed.get("conda", {}).get("cuda-version", "")).partition(" ")[0])
     if conda and conda.major != cuda.major and installed.get("conda_torch"):
         text = f"torch is built for CUDA {cuda}, and conda's cuda-version is {conda}"
-        yield Finding(Status.FAIL, text, f"cuda-version {conda}", f"cuda-version {cuda.major}.*", _cuda_fix(seen, scene))
+        yield Finding(
+            Status.FAIL, text, f"cuda-version {conda}", f"cuda-version {cuda.major}.*", _cuda_fix(seen, scene)
+        )
 
 
 def _suffix(name: str) -> int:

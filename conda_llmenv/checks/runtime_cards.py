@@ -176,7 +176,7 @@ def _known(gpus: Iterable[Gpu], tables: Tables) -> list[Card]:
 
 
 def judge_card(archs: Sequence[str], card: Card, *, rocm: bool = False) -> Finding:
-    """Judge what a build holds for one card: machine code passes, PTX warns; a kernel that ran or failed outweighs both."""
+    """Judge what a build holds for one card: machine code passes, PTX warns; a real kernel outweighs both."""
     name = f"{card.name} ({dotted(card.capability)})"
     measured = " ".join(archs) or "no list"
     expected = f"sm_{card.capability[0]}{card.capability[1]}, an older minor of it, or PTX"

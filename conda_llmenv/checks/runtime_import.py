@@ -1,4 +1,4 @@
-"""torch can be imported, from the environment itself, and it understands its NumPy; else the reason in the field's words."""
+"""torch can be imported, from the environment itself, and understands its NumPy; else the reason in plain words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CAUSES = (
     ),
     Cause(
         r"undefined symbol: (nccl\w+)",
-        "another NCCL than the one torch was built with is loaded: several are installed or LD_LIBRARY_PATH leads to one",
+        "another NCCL than the one torch was built with is loaded: there are several, or LD_LIBRARY_PATH leads to one",
         "{prefix}/bin/python -m pip list | grep -i nccl, keep the one that torch requires; then unset LD_LIBRARY_PATH",
     ),
     Cause(
@@ -59,7 +59,7 @@ CAUSES = (
     ),
     Cause(
         r"(failed to map segment|cannot allocate memory)",
-        "the library does not fit: memory or a limit (ulimit -v) is used up, or the folder is mounted noexec",
+        "the library cannot be mapped: memory or a limit (ulimit -v) is used up, or its folder is noexec",
         "ulimit -v unlimited",
     ),
 )

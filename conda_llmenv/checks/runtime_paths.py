@@ -1,4 +1,4 @@
-"""Where modules are found: nothing from a user site, PYTHONPATH or another installation comes before the environment."""
+"""Where modules are found: nothing of a user site or PYTHONPATH comes before the environment."""
 
 from __future__ import annotations
 
@@ -72,9 +72,12 @@ def _lines(shadowed: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 def search_paths(scene: Scene) -> Finding:
     """Judge what variables and ``.pth`` files add to the places that modules come from; the worst is told first."""
     seen = scene.values("search-paths")
-    found = [*_interpreter(seen, scene.prefix), *_python_path(seen), *_pth(seen), *_preloaded(seen)]
+    meant = scene.variables.get("PYTHONPATH", "").split(":")
+    found = [*_interpreter(seen, scene.prefix), *_python_path(seen, meant), *_pth(seen), *_preloaded(seen)]
     if not found:
-        return Finding(Status.PASS, "modules are found in the environment and its own Python only", detail=_editable(seen))
+        return Finding(
+            Status.PASS, "modules are found in the environment and its own Python only", detail=_editable(seen)
+        )
     found.sort(key=lambda one: one.status is not Status.FAIL)
     worst, *others = found
     return Finding(
@@ -99,9 +102,10 @@ def _interpreter(seen: Mapping[str, Any], prefix: str) -> list[Finding]:
     return found
 
 
-def _python_path(seen: Mapping[str, Any]) -> list[Finding]:
-    """An entry that shadows something fails; any other from outside is a warning: jobs elsewhere do not have it."""
-    outside = [place for place in seen["pythonpath"] if not place["inside"]]
+def _python_path(seen: Mapping[str, Any], meant: Sequence[str]) -> list[Finding]:
+    """An entry that shadows something fails; any other that activation does not set warns: jobs elsewhere lack it."""
+    strange = [place for place in seen["pythonpath"] if place["entry"] not in meant or place["shadowed"]]
+    outside = [place for place in strange if not place["inside"]]
     if not outside:
         return []
     expected = "no PYTHONPATH that leads out of the environment"
