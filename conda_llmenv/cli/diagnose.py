@@ -1,0 +1,151 @@
+"""``llmenv diagnose``: what a training log shows, why, and what to do about it."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import click
+
+from conda_llmenv.cli import console
+from conda_llmenv.cli.options import json_option
+from conda_llmenv.diagnosis.findings import Explained, Finding
+from conda_llmenv.diagnosis.matching import Diagnosis, read_log
+from conda_llmenv.diagnosis.rules import packaged_rules
+from conda_llmenv.errors import InputError
+
+CHUNK = 1 << 20
+"""Bytes that are read at once."""
+
+_PACKED = {b"\x1f\x8b": "zcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"\xfd7zXZ": "xzcat", b"BZh": "bzcat"}
+"""How compressed files begin, and what unpacks them."""
+
+
+@click.command()
+@click.argument("log", metavar="FILE|-", type=click.Path(allow_dash=True))
+@json_option
+def diagnose(log: str, *, as_json: bool) -> int:
+    """Name the known faults that a training log shows, with cause and next step.
+
+    `-` reads standard input. The exit code is 0 if something was named, and 1 if nothing in the log is known.
+    """
+    with _opened(log) as stream:
+        diagnosis = read_log(_chunks(log, stream), packaged_rules())
+    if as_json:
+        console.payload("diagnose", _json(log, diagnosis), ok=bool(diagnosis.findings))
+    else:
+        _report("standard input" if log == "-" else log, diagnosis)
+    return 0 if diagnosis.findings else 1
+
+
+def _opened(log: str) -> Any:
+    """Return the log as a context manager of bytes.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
+    if log == "-" and sys.stdin is None:
+        raise InputError("standard input is closed", hint="give a file, or `… | llmenv diagnose -`")
+    try:
+        return click.open_file(log, "rb")
+    except OSError as error:
+        raise InputError(
+            f"{log}: {error.strerror}", hint="give the log of a training run, or - for standard input"
+        ) from error
+
+
+def _chunks(log: str, stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the log in pieces.
+
+    Raises:
+        InputError: it is compressed.
+    """
+    first = stream.read(CHUNK)
+    for beginning, program in _PACKED.items():
+        if first.startswith(beginning):
+            source = "…" if log == "-" else log
+            raise InputError(f"{log} is compressed", hint=f"{program} {source} | llmenv diagnose -")
+    yield first
+    yield from iter(lambda: stream.read(CHUNK), b"")
+
+
+def _report(source: str, diagnosis: Diagnosis) -> None:
+    """Print what was found: the verdict, then each root in full, then what follows from them."""
+    lines = _counted(diagnosis.extent.lines, "line")
+    if not diagnosis.findings:
+        console.out(f"nothing in {source} is known here ({lines})")
+        console.say("\nhint: give the log of the rank that failed first, with its whole traceback")
+        return
+    roots = [one.finding for one in diagnosis.findings if one.because is None]
+    console.out(f"{_counted(len(roots), 'known fault')} in {source} ({lines}): {roots[0].symptom}")
+    for finding in roots:
+        _report_root(finding)
+    consequences = [one for one in diagnosis.findings if one.because is not None]
+    if consequences:
+        console.out("\nwhat follows from that")
+    for one in consequences:
+        _report_consequence(one)
+
+
+def _report_root(finding: Finding) -> None:
+    console.out(f"\n{_place(finding)}")
+    console.out(f"  {finding.text}")
+    console.fact("symptom", finding.symptom)
+    console.fact("cause", finding.cause)
+    console.fact("action", finding.action)
+    if finding.rule.check is not None:
+        console.out(f"confirm with: llmenv verify --only {finding.rule.check}")
+
+
+def _report_consequence(one: Explained) -> None:
+    if one.because is not None:
+        console.out(f"  {_place(one.finding)}: {one.finding.symptom}, after line {one.because.line}")
+
+
+def _place(finding: Finding) -> str:
+    """Return where a fault stands, such as ``line 120, ranks 0-2,7, 12 times``."""
+    parts = [f"line {finding.line}", _ranks(finding.ranks), f"{finding.count} times" if finding.count > 1 else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    """Return ranks in the notation of launchers, such as ``ranks 0-2,7``."""
+    ordered = sorted(ranks)
+    runs = [list(run) for _, run in itertools.groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0])]
+    names = [f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs]
+    return f"rank{'s' if len(ordered) > 1 else ''} {','.join(names)}" if names else ""
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _json(log: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    return {
+        "file": log,
+        "lines": diagnosis.extent.lines,
+        "bytes": diagnosis.extent.size,
+        "findings": [_finding_json(one) for one in diagnosis.findings],
+    }
+
+
+def _finding_json(one: Explained) -> dict[str, Any]:
+    finding = one.finding
+    return {
+        "id": finding.rule.id,
+        "line": finding.line,
+        "last_line": finding.last,
+        "count": finding.count,
+        "ranks": sorted(finding.ranks),
+        "text": finding.text,
+        "found": dict(finding.groups),
+        "symptom": finding.symptom,
+        "cause": finding.cause,
+        "action": finding.action,
+        "check": finding.rule.check,
+        "stops": finding.rule.stops,
+        "follows_from": None if one.because is None else {"id": one.because.rule.id, "line": one.because.line},
+        "sources": list(finding.rule.sources),
+    }

@@ -1,0 +1,98 @@
+"""What was found in a log, and which of it explains the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from conda_llmenv.diagnosis.rules import ANYTHING, Rule
+
+
+class Finding(Struct):
+    """One fault that a log shows.
+
+    Attributes:
+        rule: what is known of it.
+        line, text: where it was seen first, and that line, masked and shortened.
+        groups: what the named groups of the rule's pattern found there.
+        count: lines that show it.
+        last: the last of them.
+        ranks: the ranks that wrote them.
+    """
+
+    rule: Rule
+    line: int
+    text: str
+    groups: Mapping[str, str]
+    count: int
+    last: int
+    ranks: set[int]
+
+    @property
+    def symptom(self) -> str:
+        """What one sees."""
+        return self._filled(self.rule.symptom)
+
+    @property
+    def cause(self) -> str:
+        """Why."""
+        return self._filled(self.rule.cause)
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        return self._filled(self.rule.action)
+
+    def _filled(self, sentence: str) -> str:
+        return sentence.format_map({**self.rule.otherwise, **self.groups})
+
+
+class Explained(Struct, frozen=True):
+    """A finding with what it is a consequence of, None for a root."""
+
+    finding: Finding
+    because: Finding | None
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Explained, ...]:
+    """Return the findings, roots before consequences.
+
+    Among roots, what stops a run comes before what does not, then what the first failing rank wrote (as torchrun tells
+    it), then what is nearer to the machine, then what was seen first.
+    """
+    found = sorted(findings, key=lambda one: (one.rule.rank, one.line))
+    first = _first_failing_rank(found)
+    explained = [Explained(one, _because(one, found)) for one in found]
+    return tuple(
+        sorted(
+            explained,
+            key=lambda one: (
+                one.because is not None,
+                not one.finding.rule.stops,
+                first is not None and first not in one.finding.ranks,
+            ),
+        )
+    )
+
+
+def _first_failing_rank(findings: Sequence[Finding]) -> int | None:
+    ranks = [one.groups["first_rank"] for one in findings if "first_rank" in one.groups]
+    return int(ranks[0]) if ranks else None
+
+
+def _because(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """Return what explains a finding: the root that was seen last before it, or else the first one after it.
+
+    Output of several ranks is not in the order of events, so a cause may stand below its consequence.
+    """
+    causes = [one for one in findings if _explains(one, finding)]
+    before = [one for one in causes if one.line <= finding.line]
+    nearest = max(before, key=lambda one: one.line) if before else min(causes, key=lambda one: one.line, default=None)
+    return nearest and (_because(nearest, findings) or nearest)
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    if cause.rule.rank >= finding.rule.rank:
+        return False
+    return cause.rule.id in finding.rule.follows or (ANYTHING in finding.rule.follows and cause.rule.stops)

@@ -1,0 +1,171 @@
+"""Lines against rules: what each line shows, what several show together, and how often."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from conda_llmenv.diagnosis.excerpts import Excerpt, Extent, excerpts
+from conda_llmenv.diagnosis.findings import Explained, Finding, ordered
+from conda_llmenv.diagnosis.labels import rank_of
+from conda_llmenv.diagnosis.prefilter import Prefilter
+from conda_llmenv.diagnosis.rules import Rule, Sequence, compiled
+from conda_llmenv.redact import mask
+
+SHOWN, LEAD, VALUE = 200, 60, 120
+"""Characters shown of a line, those before the text that was found, and those kept of a value."""
+
+EACH = 8
+"""Findings of one rule that are told apart; more are counted with the first."""
+
+_SIZE = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,4})?) ?(?P<unit>bytes|KiB|MiB|GiB|TiB)")
+_UNITS = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+
+
+class Diagnosis(Struct, frozen=True):
+    """What a log shows, roots first, and how much was read."""
+
+    findings: tuple[Explained, ...]
+    extent: Extent
+
+
+class Match(NamedTuple):
+    """A rule that applies: what its groups found, and the pattern that found it on this line."""
+
+    groups: Mapping[str, str]
+    pattern: str
+
+
+class Progress(NamedTuple):
+    """How far a sequence has come in the output of one rank."""
+
+    part: int
+    line: int
+    groups: Mapping[str, str]
+
+
+_NOTHING = Progress(0, 0, {})
+
+
+def read_log(chunks: Iterable[bytes], rules: tuple[Rule, ...]) -> Diagnosis:
+    """Return what a log shows; it is read once, in pieces, and memory does not grow with it."""
+    extent, matcher = Extent(), Matcher(rules)
+    for excerpt in excerpts(chunks, Prefilter(rules), extent):
+        matcher.look(excerpt)
+    return Diagnosis(ordered(matcher.findings.values()), extent)
+
+
+class Matcher:
+    """Collects what the lines of one log show."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.findings: dict[tuple[str, str], Finding] = {}
+        self._rules = rules
+        self._ranks: set[int] = set()
+        self._progress: dict[tuple[str, int, int | None], Progress] = {}
+
+    def look(self, excerpt: Excerpt) -> None:
+        """Note what a line shows; general rules are asked only where no other one knows it."""
+        rank = rank_of(excerpt.text)
+        if rank is not None:
+            self._ranks.add(rank)
+        known = False
+        for rule in (self._rules[number] for number in sorted(excerpt.rules)):
+            if rule.general and known:
+                break
+            match = self._match(rule, excerpt, rank)
+            if match is not None:
+                known = True
+                self._note(rule, match, excerpt, rank)
+
+    def _match(self, rule: Rule, excerpt: Excerpt, rank: int | None) -> Match | None:
+        for number, pattern in enumerate(rule.patterns):
+            if isinstance(pattern, Sequence):
+                match = self._next_part(pattern, (rule.id, number, rank), excerpt)
+            else:
+                match = _single(pattern, excerpt.text)
+            if match is not None and _is_large_enough(rule, match.groups):
+                return match
+        return None
+
+    def _next_part(self, pattern: Sequence, key: tuple[str, int, int | None], excerpt: Excerpt) -> Match | None:
+        """Return the match of the last part of a sequence, once all before it were seen in the same rank's lines."""
+        reach = pattern.within * max(1, len(self._ranks))
+        state = self._progress.get(key, _NOTHING)
+        if excerpt.line - state.line > reach:
+            state = _NOTHING
+        part = _single(pattern.sequence[state.part], excerpt.text)
+        if part is None and state.part > 0:
+            state = _NOTHING
+            part = _single(pattern.sequence[0], excerpt.text)
+        if part is None:
+            return None
+        groups = {**state.groups, **part.groups}
+        if state.part + 1 < len(pattern.sequence):
+            self._progress[key] = Progress(state.part + 1, excerpt.line, groups)
+            return None
+        del self._progress[key]
+        return Match(groups, part.pattern)
+
+    def _note(self, rule: Rule, match: Match, excerpt: Excerpt, rank: int | None) -> None:
+        key = (rule.id, match.groups.get(rule.each, "") if rule.each else "")
+        if key not in self.findings and sum(known == rule.id for known, _ in self.findings) >= EACH:
+            key = next(known for known in self.findings if known[0] == rule.id)
+        finding = self.findings.get(key)
+        if finding is None:
+            shown = _shown(excerpt.text, match.pattern)
+            finding = self.findings[key] = Finding(rule, excerpt.line, shown, {}, 0, 0, set())
+        if match.groups.keys() - finding.groups.keys():  # another pattern of the rule may tell more than the first
+            told = {name: _cut(_printable(mask(value)), VALUE) for name, value in match.groups.items()}
+            finding.groups = {**told, **finding.groups}
+        if finding.last != excerpt.line:
+            finding.count += 1
+            finding.last = excerpt.line
+        if rank is not None:
+            finding.ranks.add(rank)
+
+
+def _single(pattern: str, text: str) -> Match | None:
+    match = compiled(pattern).search(text)
+    if match is None:
+        return None
+    return Match({name: value for name, value in match.groupdict().items() if value is not None}, pattern)
+
+
+def _is_large_enough(rule: Rule, groups: Mapping[str, str]) -> bool:
+    if not rule.at_least:
+        return True
+    left, right = (_size(expression, groups) for expression in rule.at_least)
+    return left >= right
+
+
+def _size(expression: str, groups: Mapping[str, str]) -> float:
+    """Return the bytes that a group names, or the difference of two groups."""
+    first, *subtracted = (_bytes(groups.get(name, "")) for name in expression.split(" - "))
+    return first - sum(subtracted)
+
+
+def _bytes(text: str) -> float:
+    match = _SIZE.search(text)
+    return float(match["number"]) * _UNITS[match["unit"]] if match else 0.0
+
+
+def _shown(text: str, pattern: str) -> str:
+    """Return the part of a line that is printed: masked as a whole first, since half a secret is not recognised."""
+    masked = _printable(mask(text)).strip()
+    match = compiled(pattern).search(masked)
+    start = match.start() if match else 0
+    if start <= SHOWN - LEAD:
+        return _cut(masked, SHOWN)
+    return "…" + _cut(masked[start - LEAD :], SHOWN)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " if character == "\t" else "?" for character in text)
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"
