@@ -41,9 +41,9 @@ from conda_llmenv.model import Level
 )
 @json_option
 def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, **options: Any) -> int:
-    """Prove that an environment works on this machine, from its imports to a training step on several ranks.
+    """Prove that an environment works on this machine.
 
-    Exit codes: 0 it works (warnings allowed without --strict), 1 a check failed, 3 a check could not be run. What takes
+    From its imports up to a training step on several ranks. Exit codes: 0 it works (warnings allowed without --strict), 1 a check failed, 3 a check could not be run. What takes
     part is the environment's own Python, on its own; nothing is installed in it.
 
     With --integrity every file is compared with the records of conda and pip instead, compiled files with their

@@ -20,7 +20,8 @@ def test_an_environment_is_made_and_works(llmenv: Program, prefix: Path) -> None
     llmenv.write("small.yml", SMALL)
     ended = llmenv("create", "-f", "small.yml", "-p", prefix)
     assert ended.code == 0, ended.text
-    assert "imports 1 of 1" in ended.stdout
+    assert "imports ✓" in ended.stdout
+    assert "verified. Use it" in ended.stderr
     python = prefix / "bin" / "python"
     shown = subprocess.run(
         [python, "-c", "import six, sys; print(sys.prefix)"], capture_output=True, text=True, check=True
@@ -49,7 +50,10 @@ def test_json_is_one_document(llmenv: Program, prefix: Path) -> None:
     assert result["prefix"] == str(prefix)
     assert {"python", "six"} <= {package["name"] for package in result["packages"]}
     assert all(package["sha256"] for package in result["packages"])
-    assert result["imports"] == [{**result["imports"][0], "module": "six", "ok": True}]
+    assert result["verify"]["verified"] is True
+    assert {"python": "pass", "imports": "pass"}.items() <= {
+        check["id"]: check["status"] for check in result["verify"]["checks"]
+    }.items()
 
 
 def test_a_dry_run_changes_nothing(llmenv: Program, prefix: Path) -> None:
@@ -71,10 +75,10 @@ def test_names_follow_condas_folders(llmenv: Program, tmp_path: Path) -> None:
     assert (folder / "tiny" / "conda-meta" / "history").is_file()
     rows = llmenv("list", "--json", **envs).result()
     assert [(row["name"], row["phase"]) for row in rows if row["prefix"] == str(folder / "tiny")] == [
-        ("tiny", "created")
+        ("tiny", "verified")
     ]
     info = llmenv("info", "-n", "tiny", "--json", **envs).result()
-    assert info["phase"] == "created"
+    assert info["phase"] == "verified"
     assert "six" in {row["name"] for row in llmenv("list", "-n", "tiny", "--json", **envs).result()}
     assert llmenv("remove", "-n", "tiny", "-y", **envs).code == 0
     assert not (folder / "tiny").exists()
@@ -86,8 +90,11 @@ def test_a_failed_import_is_reported_and_the_environment_stays(llmenv: Program, 
     llmenv.write("small.yml", SMALL.replace("[six]", "[six, nowhere_to_be_found]"))
     ended = llmenv("create", "-f", "small.yml", "-p", prefix)
     assert ended.code == 1
-    assert "nowhere_to_be_found: ModuleNotFoundError" in ended.stderr
-    assert prefix.is_dir()
+    assert "nowhere_to_be_found: ModuleNotFoundError" in ended.stdout
+    assert "the environment stays `created`" in ended.stdout
+    info = llmenv("info", "-p", prefix, "--json").result()
+    assert info["phase"] == "created"
+    assert "nowhere_to_be_found cannot be imported" in info["reason"]
 
 
 def test_an_existing_environment_needs_a_yes(llmenv: Program, prefix: Path) -> None:
@@ -142,7 +149,7 @@ def test_what_cannot_be_imported_never_takes_an_environments_place(llmenv: Progr
     llmenv.write("small.yml", SMALL.replace("[six]", "[six, nowhere_to_be_found]"))
     ended = llmenv("create", "-f", "small.yml", "-p", prefix, "-y")
     assert ended.code == 1
-    assert "nowhere_to_be_found: ModuleNotFoundError" in ended.stderr
+    assert "nowhere_to_be_found cannot be imported: ModuleNotFoundError" in ended.stderr
     assert "is there" in ended.stderr
     assert (prefix / "mine.txt").read_text() == "keep me"
     assert subprocess.run([prefix / "bin" / "python", "-c", "import six"], check=False).returncode == 0

@@ -207,7 +207,7 @@ def test_odd_names_stay_on_their_line(llmenv: Program, prefix: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [([], "give --integrity"), (["--stat-only"], "add --integrity"), (["--integrity", "-n", "nope"], "no environment")],
+    [([], "none is active"), (["--stat-only"], "add --integrity"), (["--integrity", "-n", "nope"], "no environment")],
 )
 def test_usage(llmenv: Program, options: list[str], says: str) -> None:
     """What is missing is said, with exit code 2."""

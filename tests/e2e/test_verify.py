@@ -1,0 +1,222 @@
+"""``llmenv verify`` on an environment without torch: what a person sees, and that nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.program import Program
+
+LAYER = "dependencies: [python, six]\nllmenv:\n  verify: {imports: [%s], import_timeout: 4}\n"
+
+MODULES = {
+    "hangs": "import time\ntime.sleep(600)\n",
+    "crashes": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
+    "prints_junk": "import os\nprint('{\"check\": \"imports\"}')\nos.write(1, b'\\x1e{\"check\": 1}\\n\\x1enot json\\n\\xff\\n')\n",
+    "leaves": "import sys\nsys.exit(3)\n",
+    "raises": "raise ImportError('undefined symbol: iJIT_NotifyEvent')\n",
+    "forks": (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(600)\n"
+        "    os._exit(0)\n"
+    ),
+}
+
+
+def write_modules(prefix: Path, *names: str) -> None:
+    """Put modules into an environment, as a package would have brought them."""
+    site = next((prefix / "lib").glob("python3.*/site-packages"))
+    for name in names:
+        (site / f"{name}.py").write_text(MODULES[name])
+
+
+def made(llmenv: Program, prefix: Path, *imports: str) -> Path:
+    """Make an environment that promises these modules, without checking it yet."""
+    llmenv.write("layer.yml", LAYER % ", ".join(imports))
+    assert llmenv("create", "-f", "layer.yml", "-p", prefix, "--no-verify").code == 0
+    return prefix
+
+
+def started_inside(prefix: Path) -> list[str]:
+    """Return the command lines of processes that run the environment's Python."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(prefix) in line and int(folder.name) != os.getpid() and "-m conda_llmenv" not in line:
+            found.append(line)
+    return found
+
+
+def checks(document: str) -> dict[str, dict[str, object]]:
+    """Return the checks of a ``--json`` report by id."""
+    return {check["id"]: check for check in json.loads(document)["result"]["checks"]}
+
+
+def test_what_works_is_verified(llmenv: Program, prefix: Path) -> None:
+    """A whole pass marks the environment; the verdict is one sentence at the end, with exit code 0."""
+    made(llmenv, prefix, "six")
+    assert llmenv("info", "-p", prefix, "--json").result()["phase"] == "created"
+    ended = llmenv("verify", "-p", prefix)
+    assert ended.code == 0, ended.text
+    assert ended.stdout.splitlines()[-2] == "verified"
+    assert llmenv("info", "-p", prefix, "--json").result()["phase"] == "verified"
+
+
+def test_every_way_an_import_can_go_wrong(llmenv: Program, prefix: Path) -> None:
+    """Each module is tried on its own, in time, and each failure is told in its own words; nothing is left running.
+
+    Row 45 (pytorch#123097): the real error is shown, and the other imports are still tried.
+    """
+    made(llmenv, prefix, "hangs", "crashes", "prints_junk", "leaves", "raises", "forks", "six", "nowhere")
+    write_modules(prefix, *MODULES)
+    ended = llmenv("verify", "-p", prefix, "--only", "imports", "--json")
+    assert ended.code == 1
+    found = checks(ended.stdout)["imports"]
+    assert found["status"] == "fail"
+    assert found["measured"] == "3 of 8 modules"
+    told = dict(str(line).split(": ", 1) for line in found["detail"])  # type: ignore[union-attr]
+    assert "no answer in 4 s" in told["hangs"]
+    assert "killed by SIGSEGV" in told["crashes"]
+    assert "exit code 3" in told["leaves"]
+    assert "undefined symbol: iJIT_NotifyEvent" in told["raises"]
+    assert "mkl<2024.1" in told["raises"]
+    assert "ModuleNotFoundError" in told["nowhere"]
+    assert set(told) == {"hangs", "crashes", "leaves", "raises", "nowhere"}
+    assert started_inside(prefix) == []
+
+
+def test_a_failure_takes_the_mark_away(llmenv: Program, prefix: Path) -> None:
+    """What was verified and does not work any more is `created` again, with the reason."""
+    made(llmenv, prefix, "six")
+    assert llmenv("verify", "-p", prefix).code == 0
+    site = next((prefix / "lib").glob("python3.*/site-packages"))
+    (site / "six.py").write_text("raise RuntimeError('rotten')\n")
+    ended = llmenv("verify", "-p", prefix)
+    assert ended.code == 1
+    assert "six cannot be imported: RuntimeError: rotten" in ended.stdout
+    info = llmenv("info", "-p", prefix, "--json").result()
+    assert info["phase"] == "created"
+    assert "rotten" in info["reason"]
+
+
+def test_the_preflight_stands_on_a_pass(llmenv: Program, prefix: Path) -> None:
+    """``--quick`` fails where nothing proves the environment, passes after a full run, and fails after any change."""
+    made(llmenv, prefix, "six")
+    before = llmenv("verify", "-p", prefix, "--quick")
+    assert before.code == 1
+    assert "no full run on this machine is on record" in before.stdout
+    assert llmenv("verify", "-p", prefix).code == 0
+    after = llmenv("verify", "-p", prefix, "--quick", "--json")
+    assert after.code == 0, after.text
+    assert checks(after.stdout)["imports"]["reused"] is True
+    site = next((prefix / "lib").glob("python3.*/site-packages"))
+    (site / "new.py").write_text("")
+    changed = llmenv("verify", "-p", prefix, "--quick")
+    assert changed.code == 1
+    assert "verify --full" in changed.stdout
+
+
+def test_the_preflight_does_not_stand_on_an_older_pass(llmenv: Program, prefix: Path) -> None:
+    """A full run that failed after one that passed is what counts."""
+    made(llmenv, prefix, "six")
+    assert llmenv("verify", "-p", prefix).code == 0
+    shm = llmenv.write("host/run/llmenv/host.json", json.dumps({"shm_bytes": 2**30})).parent.parent.parent
+    other = llmenv("verify", "-p", prefix, "--quick", LLMENV_HOST_ROOT=str(shm))
+    assert other.code == 1, "another machine, as far as its C library and processor tell"
+
+
+def test_an_environment_without_python(llmenv: Program, prefix: Path) -> None:
+    """What cannot be run is told apart from what failed: exit code 3."""
+    made(llmenv, prefix, "six")
+    (prefix / "bin" / "python").unlink()
+    ended = llmenv("verify", "-p", prefix)
+    assert ended.code == 3
+    assert "could not be" in ended.stdout
+    assert llmenv("info", "-p", prefix, "--json").result()["phase"] == "created"
+
+
+def test_a_python_of_another_environment(llmenv: Program, prefix: Path, tmp_path: Path) -> None:
+    """A link to somebody else's Python imports somebody else's packages."""
+    made(llmenv, prefix, "six")
+    other = tmp_path / "other"
+    assert llmenv("create", "-p", other, "python", "--no-verify").code == 0
+    (prefix / "bin" / "python").unlink()
+    (prefix / "bin" / "python").symlink_to(other / "bin" / "python")
+    ended = llmenv("verify", "-p", prefix, "--only", "python")
+    assert ended.code == 1
+    assert str(other) in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--only", "nonsense"], "no check 'nonsense'"),
+        (["--only", "imports", "--full"], "give no level"),
+        (["--integrity", "--strict"], "give no options"),
+        (["--nproc", "0"], "--nproc"),
+    ],
+)
+def test_usage(llmenv: Program, prefix: Path, options: list[str], says: str) -> None:
+    """A mistake is exit code 2, before anything runs."""
+    made(llmenv, prefix, "six")
+    ended = llmenv("verify", "-p", prefix, *options)
+    assert ended.code == 2
+    assert says in ended.stderr
+
+
+def test_the_checks_are_listed(llmenv: Program) -> None:
+    """``--list`` names every check with its level and needs no environment."""
+    rows = {row["id"]: row for row in llmenv("verify", "--list", "--json").result()}
+    assert rows["imports"]["level"] == "full"
+    assert {"python", "shm", "torch-import", "matmul", "collectives", "ddp-step", "checkpoint"} <= set(rows)
+
+
+def test_an_environment_of_somebody_else(llmenv: Program, prefix: Path) -> None:
+    """What conda or mamba made is looked at all the same, and nothing of it is marked."""
+    made(llmenv, prefix, "six")
+    shutil.rmtree(prefix / "conda-meta" / "llmenv")
+    ended = llmenv("verify", "-p", prefix)
+    assert ended.code == 0, ended.text
+    assert not (prefix / "conda-meta" / "llmenv" / "state.json").exists()
+
+
+@pytest.mark.script
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interruption_leaves_nothing_running(llmenv: Program, prefix: Path, number: signal.Signals) -> None:
+    """Ctrl-C, a batch system's SIGTERM and kill -9 end what looks inside the environment too."""
+    made(llmenv, prefix, "hangs")
+    write_modules(prefix, "hangs")
+    process = llmenv.start("verify", "-p", prefix, "--only", "imports")
+    deadline = time.monotonic() + 60
+    while not started_inside(prefix) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)  # the module is being imported by now
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode in {-number, 128 + number}
+    deadline = time.monotonic() + 10
+    while started_inside(prefix) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert started_inside(prefix) == []
+
+
+def test_nothing_is_written_next_to_the_modules(llmenv: Program, prefix: Path) -> None:
+    """Looking changes nothing that is installed: the fingerprint before and after is the same."""
+    made(llmenv, prefix, "six")
+    first, second = (llmenv("verify", "-p", prefix, "--json").result()["fingerprint"] for _ in range(2))
+    assert first == second
+    assert subprocess.run([prefix / "bin" / "python", "-c", "import six"], check=False).returncode == 0
+    assert llmenv("verify", "-p", prefix, "--quick").code == 0, "compiled files do not count"
