@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from conda_llmenv.checks.figures import SECONDS
 from conda_llmenv.model import Report
 from conda_llmenv.page.ladder import section
 from conda_llmenv.page.markup import Markup, element, joined
@@ -68,7 +69,7 @@ def time_bars(report: Report, earlier: Mapping[str, tuple[float, ...]]) -> list[
     """Return a bar for each of the checks that took longest, all on one scale."""
     timed = [result for result in report.results if not result.reused and 0 < result.seconds < math.inf]
     slowest = sorted(timed, key=lambda result: -result.seconds)[:MOST_TIMES]
-    before = {result.id: _finite(earlier.get(f"seconds:{result.id}", ())) for result in slowest}
+    before = {result.id: _finite(earlier.get(f"{SECONDS}{result.id}", ())) for result in slowest}
     full = _full(*(result.seconds for result in slowest), *(value for values in before.values() for value in values))
     return [Bar(result.title, "", result.seconds, "s", before[result.id], full) for result in slowest]
 

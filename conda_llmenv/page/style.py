@@ -36,7 +36,7 @@ pre { white-space: pre-wrap; padding: 0.625rem 0.75rem; background: var(--code);
   border-radius: 6px; }
 pre, code { font: 0.9375rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 
-header { padding: 1.25rem; background: var(--card); border: 1px solid var(--line);
+header { padding: 1rem; background: var(--card); border: 1px solid var(--line);
   border-top: 6px solid var(--skip); border-radius: 10px; }
 header.pass { border-top-color: var(--pass); } header.warn { border-top-color: var(--warn); }
 header.fail { border-top-color: var(--fail); } header.error { border-top-color: var(--error); }
@@ -54,8 +54,8 @@ header.fail { border-top-color: var(--fail); } header.error { border-top-color: 
   font-size: 0.9375rem; white-space: nowrap; }
 .tally { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
 header .tally { margin-bottom: 0.375rem; }
-.rungs ol { display: flex; flex-wrap: wrap; gap: 0.5rem; margin-top: 1rem; }
-.rungs a { display: flex; gap: 0.5rem; align-items: center; padding: 0.375rem 0.75rem 0.375rem 0.5rem;
+.rungs ol { display: flex; flex-wrap: wrap; gap: 0.375rem; margin-top: 1rem; }
+.rungs a { display: flex; gap: 0.375rem; align-items: center; padding: 0.25rem 0.625rem 0.25rem 0.375rem;
   color: var(--quiet);
   font-size: 0.9375rem; text-decoration: none; background: var(--page); border: 1px solid var(--line);
   border-radius: 999px; }
@@ -125,10 +125,10 @@ footer { padding: 1.5rem 0 0.5rem; }
   header { padding: 1.75rem 2rem; }
   .result { grid-template-columns: 10.5rem 1fr auto; align-items: start; }
   .told { grid-column: 2; grid-row: 1; }
-  .facts div { grid-template-columns: 11rem 1fr; }
+  .facts div { grid-template-columns: 9rem 1fr; }
   .facts { columns: 2; column-gap: 3rem; }
   .facts div { break-inside: avoid; }
-  .bars li { grid-template-columns: 17rem 1fr 8rem; }
+  .bars li { grid-template-columns: minmax(8rem, 1fr) 2fr 8rem; }
   .bars svg { grid-column: 2; grid-row: 1; }
   .bars .value { grid-column: 3; grid-row: 1; }
   .bars .compared { grid-column: 2 / -1; }

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import math
 
+from conda_llmenv.checks.figures import RATES
+
 GIB = 2**30
 MIB = 2**20
 MINUTE = 60
 THOUSAND = 1000
 
 
-SUFFIXES = {
-    "gbs": "GB/s",
-    "mbs": "MB/s",
-    "gibs": "GiB/s",
-    "mibs": "MiB/s",
-    "tflops": "TFLOP/s",
-    "gflops": "GFLOP/s",
-    "gib": "GiB",
-    "mib": "MiB",
-    "bytes": "bytes",
-    "percent": "%",
-    "us": "µs",
-    "ms": "ms",
-    "s": "s",
-    "seconds": "s",
+ENDINGS = RATES | {
+    "_seconds": "s",
+    "_ms": "ms",
+    "_us": "µs",
+    "_s": "s",
+    "_gib": "GiB",
+    "_mib": "MiB",
+    "_bytes": "bytes",
+    "_percent": "%",
 }
-"""Last word of a figure's name to the symbol of its unit."""
+"""Ending of a figure's name to the symbol of its unit; ``_per_s`` is looked for before ``_s``."""
 
 
 def named(figure: str) -> tuple[str, str]:
     """Return what a figure is called and its unit: ``all_reduce_busbw_gbs`` is ``all reduce busbw`` in GB/s."""
-    words = figure.split("_")
-    unit = SUFFIXES.get(words[-1], "") if len(words) > 1 else ""
-    return " ".join(words[:-1] if unit else words), unit
+    ending = next((ending for ending in ENDINGS if figure.endswith(ending)), "")
+    return figure.removesuffix(ending).replace("_", " "), ENDINGS.get(ending, "")
 
 
 def number(value: float) -> str:

@@ -111,7 +111,8 @@ def test_names_and_numbers_read_as_people_write_them() -> None:
     assert named("all_reduce_busbw_gbs") == ("all reduce busbw", "GB/s")
     assert named("matmul_tflops") == ("matmul", "TFLOP/s")
     assert named("loss") == ("loss", "")
-    assert named("ms") == ("ms", "")
+    assert named("tokens_per_s") == ("tokens", "per second")
+    assert named("step_ms") == ("step", "ms")
     assert [number(value) for value in (0.0, 3.14159, 228.04, 12345.6)] == ["0", "3.14", "228", "12,346"]
     assert [duration(value) for value in (0.021, 6.0, 59.9, 108.0)] == ["0.02 s", "6.0 s", "59.9 s", "1 min 48 s"]
     assert [size(value) for value in (64 * 2**20, 80 * 2**30)] == ["64 MiB", "80 GiB"]

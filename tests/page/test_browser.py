@@ -19,11 +19,11 @@ pytestmark = [
     pytest.mark.skipif(browser.PROGRAM is None, reason="no Chromium here (apt-get install chromium)"),
 ]
 
-PHONE, WIDE = (360, 740), (1280, 900)
+PHONE, TABLET, WIDE = (360, 740), (720, 1024), (1280, 900)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize(("width", "height"), [PHONE, TABLET, WIDE], ids=["phone", "tablet", "wide"])
 def test_the_page_can_be_read(width: int, height: int, scheme: str, tmp_path: Path) -> None:
     """All of it, unfolded: nothing sideways, nothing small or faint, the verdict at a glance, a picture to look at."""
     seen = browser.measured(render(REPORT, EARLIER), tmp_path, width=width, height=height, scheme=scheme)
