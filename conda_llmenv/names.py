@@ -23,6 +23,10 @@ RULES = {
         re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
         "lower-case letters, digits, '.', '_' and '-', at most 64 characters",
     ),
+    "kernel": (  # the name of a folder; Jupyter looks kernels up in lower case
+        re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
+        "lower-case letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64 characters",
+    ),
     "variable": (
         re.compile(r"[A-Z_][A-Z0-9_]{0,127}"),
         "upper-case letters, digits and '_', not starting with a digit",
