@@ -9,8 +9,6 @@ from pathlib import Path
 import platformdirs
 from msgspec import Struct
 
-from conda_llmenv.model import Sourced
-
 VARIABLE = "LLMENV_HISTORY"
 """Names the folder, whatever is configured."""
 
@@ -30,17 +28,16 @@ class HistoryFolder(Struct, frozen=True):
     asked: str = ""
 
 
-def history_folder(environ: Mapping[str, str], configured: Sourced | None = None) -> HistoryFolder:
+def history_folder(environ: Mapping[str, str], configured: Path | None = None) -> HistoryFolder:
     """Return the folder that the variable names, else the configured one, else the person's own.
 
     Args:
         environ: the environment.
-        configured: ``llmenv_history`` of the configuration: an absolute path and where it is set; None or an empty one
-            where it is not.
+        configured: ``llmenv_history`` of the configuration: an absolute path; None where it is not set.
     """
     named = environ.get(VARIABLE, "").strip()
     if named:
         return HistoryFolder(Path(os.path.abspath(os.path.expanduser(named))), VARIABLE)  # noqa: PTH100, PTH111 - links stay as written
-    if configured is not None and configured.value:
-        return HistoryFolder(Path(configured.value), f"{SETTING} ({configured.origin.where})")
+    if configured is not None:
+        return HistoryFolder(configured, SETTING)
     return HistoryFolder(platformdirs.user_data_path("llmenv", appauthor=False) / "history")

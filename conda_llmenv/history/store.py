@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from conda_llmenv.checks.verdict import proves
+from conda_llmenv.errors import InputError
 from conda_llmenv.history.files import publish, read_plain, why
 from conda_llmenv.history.places import HistoryFolder, history_folder
 from conda_llmenv.history.report_file import (
@@ -25,7 +26,7 @@ from conda_llmenv.history.report_file import (
     parse_name,
     stamp,
 )
-from conda_llmenv.model import Level, Notice, Report, Sourced
+from conda_llmenv.model import Level, Notice, Report
 
 INSIDE = Path("conda-meta", "llmenv", "reports")
 """Where an environment keeps the reports about itself."""
@@ -52,10 +53,23 @@ class Kept(Struct, frozen=True):
 
 
 def default_store(
-    environ: Mapping[str, str], configured: Sourced | None = None, tell: Callable[[Notice], None] = lambda _notice: None
+    environ: Mapping[str, str], configured: Path | None = None, tell: Callable[[Notice], None] = lambda _notice: None
 ) -> Store:
     """Return the store of a person; see :func:`conda_llmenv.history.places.history_folder`."""
     return Store(history_folder(environ, configured), tell)
+
+
+def read_report(path: Path) -> Report:
+    """Return the report in a file that somebody named; a link is followed.
+
+    Raises:
+        InputError: it holds none, or cannot be read.
+    """
+    try:
+        return decode(read_plain(path.resolve(), LARGEST)[0])
+    except (OSError, ValueError) as error:
+        reason = why(error) if isinstance(error, OSError) else str(error)
+        raise InputError(f"{path} is no report: {reason}", hint="`llmenv history --json` names their files") from error
 
 
 class Store:

@@ -1,0 +1,177 @@
+"""How earlier runs are told: known combinations, the last good one, and what changed, as text and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conda_llmenv.checks.known_good import Combination, combinations, differences, parts, verdict
+from conda_llmenv.cli import console
+from conda_llmenv.history.report_file import SHORT, moment
+
+if TYPE_CHECKING:
+    from conda_llmenv.history.store import Kept
+    from conda_llmenv.model import Report
+
+_TITLES = (
+    "date (UTC)",
+    "verdict",
+    "card",
+    "driver",
+    "CUDA",
+    "torch",
+    "model library",
+    "accelerators",
+    "fingerprint",
+    "environment",
+)
+_NONE = "-"
+
+
+def tell_combinations(found: Sequence[Kept], limit: int, *, as_json: bool) -> None:
+    """Print each combination once, newest first."""
+    rows = combinations(one.report for one in found)
+    if as_json:
+        files = {id(one.report): one.path for one in found}
+        console.payload("history", [_combination_json(row, files[id(row.report)]) for row in rows[:limit]])
+        return
+    console.table(_TITLES, [_row(row) for row in rows[:limit]])
+    if len(rows) > limit:
+        console.say(f"{len(rows) - limit} older ones are not shown; --limit {len(rows)} shows all")
+
+
+def tell_last_good(report: Report, *, as_json: bool) -> None:
+    """Print what the last good run was about and what to type to get it back."""
+    state = _state(report)
+    if as_json:
+        ways = [{"what": what, "type": command} for what, command in _ways(report, state)]
+        console.payload("history", {**_report_json(report), "environment": state, "ways": ways})
+        return
+    of = parts(report)
+    console.fact("passed", f"{_when(report)} UTC, {report.level.word}, {len(report.results)} checks, {_where(report)}")
+    console.fact("env", f"{report.prefix}{_made_of(report)}")
+    console.fact("machine", f"{of.card}, driver {of.driver}" if of.driver else of.card)
+    console.fact("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items()) or "unknown")
+    console.fact("state", _SENTENCES[state])
+    for what, command in _ways(report, state):
+        console.fact(what, command)
+
+
+def tell_differences(before: Report, after: Report, *, as_json: bool) -> None:
+    """Print what changed from one report to another."""
+    found = differences(before, after)
+    if as_json:
+        changed = [{"kind": one.kind, "name": one.name, "before": one.before, "after": one.after} for one in found]
+        console.payload(
+            "history", {"before": _report_json(before), "after": _report_json(after), "differences": changed}
+        )
+        return
+    for label, report in (("from", before), ("to", after)):
+        console.fact(label, f"{_when(report)} UTC, {verdict(report)}, {report.prefix}, {_where(report)}")
+    console.out()
+    if not found:
+        console.out("nothing has changed: machine, versions, environment, checks and figures are the same")
+        return
+    rows = [(one.kind, one.name, _short(one.name, one.before), "→", _short(one.name, one.after)) for one in found]
+    console.table(("what", "", "before", "", "after"), rows)
+
+
+def _short(name: str, text: str) -> str:
+    return text[:SHORT] if name == "fingerprint" else text
+
+
+def _row(row: Combination) -> tuple[str, ...]:
+    of, report = row.parts, row.report
+    cells = (of.card, of.driver, of.cuda, of.torch, of.models, of.accelerators, of.fingerprint[:SHORT], report.prefix)
+    return (_when(report), verdict(report), *(cell or _NONE for cell in cells))
+
+
+def _when(report: Report) -> str:
+    return moment(report.started).strftime("%Y-%m-%d %H:%M")
+
+
+def _where(report: Report) -> str:
+    return f"on {report.hostname}" if report.hostname else "on an unnamed machine"
+
+
+def _made_of(report: Report) -> str:
+    known = [f"{what} {name}" for what, name in (("tier", report.tier), ("recipe", report.recipe)) if name]
+    return f" ({', '.join(known)})" if known else ""
+
+
+def _combination_json(row: Combination, path: Path) -> dict[str, Any]:
+    return {**_report_json(row.report), "runs": row.runs, "file": str(path)}
+
+
+def _report_json(report: Report) -> dict[str, Any]:
+    of = parts(report)
+    return {
+        "started": report.started,
+        "verdict": verdict(report),
+        "level": report.level.word,
+        "prefix": report.prefix,
+        "hostname": report.hostname,
+        "card": of.card,
+        "driver": report.host.driver,
+        "versions": dict(report.versions),
+        "model_libraries": of.models,
+        "accelerators": of.accelerators,
+        "fingerprint": report.fingerprint,
+        "tier": report.tier,
+        "recipe": report.recipe,
+    }
+
+
+_SENTENCES = {
+    "unchanged": "the environment is there, and as it was then",
+    "changed": "the environment is there, but was changed since; no lockfile is kept with a report",
+    "unreadable": "the environment is there, but not all of it can be read, so nobody knows whether it was changed",
+    "gone": "the environment is not there any more, and no lockfile is kept with a report",
+}
+
+
+def _state(report: Report) -> str:
+    """Return whether the environment is as it was at the time of the report; a key of the sentences."""
+    from conda_llmenv.errors import PrefixError
+    from conda_llmenv.prefix.fingerprint import fingerprint
+    from conda_llmenv.prefix.location import is_environment
+
+    prefix = Path(report.prefix)
+    if not is_environment(prefix):
+        return "gone"
+    try:
+        return "unchanged" if fingerprint(prefix) == report.fingerprint else "changed"
+    except PrefixError:
+        return "unreadable"
+
+
+def _ways(report: Report, state: str) -> Iterator[tuple[str, str]]:
+    """Yield what to type, each with a word that says what it does."""
+    target = _target(Path(report.prefix))
+    if state == "unchanged":
+        yield "use it", f"conda activate {target.split(' ', 1)[1]}"
+        yield "keep it", f"llmenv export {target} -o pixi.lock"
+        return
+    if state != "gone":
+        yield "see", f"llmenv history {target} --diff"
+    layers = [
+        f"--{what} {shlex.quote(name)}" for what, name in (("tier", report.tier), ("recipe", report.recipe)) if name
+    ]
+    if layers:
+        yield "again", f"llmenv create {' '.join(layers)} {_beside(Path(report.prefix), state)}"
+        yield "", "this solves anew: to get these very versions, ask for those above that matter"
+    yield "next time", f"llmenv export {target} -o pixi.lock   after a pass, and `llmenv create --lock pixi.lock`"
+
+
+def _target(prefix: Path) -> str:
+    from conda_llmenv.cli.wiring import user_config
+
+    named = prefix.parent in user_config().envs_dirs
+    return f"-n {shlex.quote(prefix.name)}" if named else f"-p {shlex.quote(str(prefix))}"
+
+
+def _beside(prefix: Path, state: str) -> str:
+    """Return a target for making it again: where it was, or beside what is there now."""
+    return _target(prefix if state == "gone" else prefix.with_name(f"{prefix.name}-again"))
