@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conda_llmenv.checks.causes import known_fix
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.outcome import how_it_ended
 from conda_llmenv.checks.scene import Scene
@@ -40,6 +41,8 @@ def import_observation(run: ProbeRun, end: ProbeEnd, *, promised: bool) -> Obser
         values["reason"] = f"{values['reason']}: {end.tail[-1]}"
     if end.strays:
         values["left"] = list(end.strays)
+    if not values["ok"]:
+        values["fix"] = known_fix((str(values["reason"]), *end.tail))
     return Observation("imports", values, end.seconds)
 
 

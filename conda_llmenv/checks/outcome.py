@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping, Sequence
 
+from conda_llmenv.checks.causes import known_fix
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, ProbeRun, Status
@@ -19,7 +20,7 @@ def excuse(check: Check, scene: Scene, before: Mapping[str, CheckResult]) -> Fin
     """Return why a check is not tried, or None where it is to be."""
     if check.gpu and not scene.has_gpu:
         return Finding(Status.SKIP, "no GPU here")
-    if check.torch and not scene.has_torch:
+    if check.torch and scene.has("installed") and not scene.has_torch:
         return Finding(Status.SKIP, "torch is not installed")
     for name in check.needs:
         needed = before.get(name)
@@ -59,7 +60,7 @@ def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         f"{_of(run)}{how_it_ended(run, end)} before it was done",
         measured=how_it_ended(run, end),
         expected=f"an answer within {run.timeout:.0f} s",
-        fix=check.fix,
+        fix=known_fix(end.tail) or check.fix,
         detail=(*steps, *end.tail[-SHOWN_LINES:]),
     )
 
@@ -67,7 +68,8 @@ def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
 def _raised(check: Check, broken: Observation, *, several: bool) -> Finding:
     where = f" on rank {broken.rank}" if several else ""
     first = (broken.error.splitlines() or ["an error without a text"])[0]
-    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=check.fix, detail=broken.trace[-SHOWN_LINES:])
+    fix = known_fix((broken.error, *broken.trace)) or check.fix
+    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=fix, detail=broken.trace[-SHOWN_LINES:])
 
 
 def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
@@ -77,7 +79,7 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         Status.ERROR,
         f"could not be run: {_of(run)}the probe {how_it_ended(run, end)}",
         measured=how_it_ended(run, end),
-        fix=check.fix,
+        fix=known_fix(end.tail) or check.fix,
         detail=end.tail[-SHOWN_LINES:],
     )
 

@@ -22,6 +22,9 @@ PRIORITIES = ("strict", "flexible", "disabled")
 OWNERS = ("conda", "pip")
 GPU_KEYS = ("match", "compute_capability", "min_memory_gib", "max_memory_gib")
 DDP_BACKENDS = ("nccl", "gloo", "mpi")
+LEVELS = ("quick", "full", "deep")
+COUNTS = frozenset({"batch_mb", "gpus", "import_timeout", "ranks", "workers"})
+"""Settings of ``verify`` that are whole numbers: MB of a batch, cards, seconds for one import, processes."""
 
 _MIB_PER_GIB = 1024
 _IMPORT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -118,6 +121,7 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[Reading, Node, str], Sourced 
 
 _read_owner = _one_of(OWNERS)
 _read_backend = _one_of(DDP_BACKENDS)
+_read_level = _one_of(LEVELS)
 
 
 def _owner(reading: Reading, node: Node, what: str) -> tuple[tuple[str, Sourced], ...]:
@@ -195,9 +199,19 @@ def _verify(reading: Reading, node: Node, what: str) -> dict[str, Any]:
         elif name == "ddp":
             backend = _read_backend(reading, value, name)
             found[name] = backend.value if backend else None
+        elif name == "level":
+            level = _read_level(reading, value, name)
+            found[name] = level.value if level else None
+        elif name in COUNTS:
+            found[name] = _count(reading, value, name)
         else:
             found[name] = plain_value(reading, value, name)
     return found
+
+
+def _count(reading: Reading, node: Node, what: str) -> int | None:
+    text = _matching(reading, node, what, re.compile(r"[1-9]\d{0,5}"), "as a whole number from 1")
+    return None if text is None else int(text)
 
 
 def _is_import(reading: Reading, one: Sourced) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from conda_llmenv import __version__
 from conda_llmenv.checks import outcome
+from conda_llmenv.checks.baseline import compare
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.imports import import_observation
 from conda_llmenv.checks.registry import selected, with_needed
@@ -130,7 +131,7 @@ def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
     ladder = _Ladder(request, tools)
     results = ladder.climb()
     scene, subject = ladder.scene, request.subject
-    return Report(
+    report = Report(
         prefix=str(subject.prefix),
         level=request.level,
         started=started.isoformat(timespec="seconds"),
@@ -147,6 +148,7 @@ def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
         whole=not request.only,
         unproven=_unproven(scene),
     )
+    return replace(report, results=compare(report, tools.earlier(None)))
 
 
 def conclude(report: Report, tools: VerifyTools) -> tuple[Notice, ...]:

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from conda_llmenv.compose.settings import DDP_BACKENDS, GPU_KEYS, OWNERS, PRIORITIES, keys_of
+from conda_llmenv.compose.settings import COUNTS, DDP_BACKENDS, GPU_KEYS, LEVELS, OWNERS, PRIORITIES, keys_of
 from conda_llmenv.errors import FileFormatError
 from conda_llmenv.model import Kind
 from tests.compose.files import fragment, report
@@ -44,6 +44,8 @@ def test_schema_and_reader_know_the_same_keys(kind: Kind) -> None:
     assert tuple(inside["channel_priority"]["enum"]) == PRIORITIES
     assert tuple(inside["owner"]["additionalProperties"]["enum"]) == OWNERS
     assert tuple(inside["verify"]["properties"]["ddp"]["enum"]) == DDP_BACKENDS
+    assert tuple(inside["verify"]["properties"]["level"]["enum"]) == LEVELS
+    assert {name for name, one in inside["verify"]["properties"].items() if one.get("type") == "integer"} == COUNTS
     if kind is Kind.TIER:
         assert tuple(inside["gpu"]["properties"]) == GPU_KEYS
 
@@ -69,6 +71,9 @@ def test_every_packaged_file_fits_its_schema(path: Path, kind: Kind) -> None:
         ("llmenv: {extends: [../../etc/passwd]}", Kind.FRAGMENT, "not allowed"),
         ("llmenv: {verify: {imports: ['os; import x']}}", Kind.FRAGMENT, "no module name"),
         ("llmenv: {verify: {ddp: smoke}}", Kind.FRAGMENT, "nccl or gloo or mpi"),
+        ("llmenv: {verify: {level: everything}}", Kind.FRAGMENT, "quick or full or deep"),
+        ("llmenv: {verify: {ranks: 0}}", Kind.FRAGMENT, "a whole number from 1"),
+        ("llmenv: {verify: {import_timeout: soon}}", Kind.FRAGMENT, "a whole number from 1"),
         ("llmenv: [extends]", Kind.FRAGMENT, "must be a mapping"),
         ("dependencies: [{conda: [a]}]", Kind.FRAGMENT, "only `pip` is"),
         ("dependencies: [[a]]", Kind.FRAGMENT, "a spec or a `pip:` section"),
