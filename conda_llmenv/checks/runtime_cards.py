@@ -16,7 +16,7 @@ from conda_llmenv.hardware.tables import Capability
 from conda_llmenv.hardware.target import Target
 from conda_llmenv.hardware.tiers import capability_of, dotted, lowest_card
 from conda_llmenv.hardware.versions import driver_text, parse, variant_of
-from conda_llmenv.hardware.wheels import alternatives, same_release
+from conda_llmenv.hardware.wheels import alternatives, runnable, same_release
 from conda_llmenv.model import Finding, Gpu, HostFacts, Level, Status
 
 
@@ -49,8 +49,9 @@ def wheel_fix(version: str, scene: Scene) -> str:
         return ""
     target = target_here(scene.host, scene.tables)
     wheels = list(alternatives(target, scene.tables, parse(scene.values("installed").get("python"))))
-    wanted = parse(version)
-    wheel = (same_release(Version(wanted.public), wheels) if wanted else None) or next(iter(wheels), None)
+    wheels.sort(key=lambda one: runnable(one, target, scene.tables) is not Status.PASS)
+    newest, wanted = max(wheels, key=lambda one: one.version, default=None), parse(version)
+    wheel = (same_release(Version(wanted.public), wheels) if wanted else None) or newest
     if wheel is None or wheel.cuda is None:
         return ""
     url = scene.tables.index_url(variant_of(wheel.cuda))

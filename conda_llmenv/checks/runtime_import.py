@@ -53,7 +53,7 @@ CAUSES = (
         "unset LD_LIBRARY_PATH",
     ),
     Cause(
-        r"(lib(?:cudart|cublas|cudnn|nccl|nvrtc|cusparse\w*|cufft|curand|cusolver|nvJitLink|cupti)[\w.-]*): cannot open",
+        r"(lib(?:cudart|cublas|cudnn|nccl|nvrtc|cusparse|cufft|curand|cusolver|nvJitLink|cupti)[\w.-]*): cannot open",
         "a library of CUDA that torch needs is not installed in the environment",
         "{prefix}/bin/python -m pip check names what is missing; install it, or torch anew with its requirements",
     ),
