@@ -9,19 +9,20 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from conda_llmenv.checks.figures import SECONDS
-from conda_llmenv.model import Report
+from conda_llmenv.model import CheckResult, Report, Status
 from conda_llmenv.page.ladder import section
 from conda_llmenv.page.markup import Markup, element, joined
 from conda_llmenv.page.taming import tamed
 from conda_llmenv.page.units import amount, named, number
 
 MOST_TIMES = 12
-"""How many of the slowest checks have a bar; the others took little."""
+LEAST_SHARE = 0.01
+"""How many of the slowest checks have a bar, and what part of the slowest one's time they took at least."""
 
 HEADROOM = 1.05
 """The longest bar leaves a twentieth of the width, so that its end can be seen."""
 
-FIRST = "There is no earlier run to compare with."
+FIRST = "There is no comparable earlier run."
 
 
 class Bar(Struct, frozen=True):
@@ -67,11 +68,17 @@ def figure_bars(report: Report, earlier: Mapping[str, tuple[float, ...]]) -> lis
 
 def time_bars(report: Report, earlier: Mapping[str, tuple[float, ...]]) -> list[Bar]:
     """Return a bar for each of the checks that took longest, all on one scale."""
-    timed = [result for result in report.results if not result.reused and 0 < result.seconds < math.inf]
+    timed = [result for result in report.results if _is_timed(result)]
+    least = LEAST_SHARE * max((result.seconds for result in timed), default=0.0)
     slowest = sorted(timed, key=lambda result: -result.seconds)[:MOST_TIMES]
+    slowest = [result for result in slowest if result.seconds >= least]
     before = {result.id: _finite(earlier.get(f"{SECONDS}{result.id}", ())) for result in slowest}
     full = _full(*(result.seconds for result in slowest), *(value for values in before.values() for value in values))
     return [Bar(result.title, "", result.seconds, "s", before[result.id], full) for result in slowest]
+
+
+def _is_timed(result: CheckResult) -> bool:
+    return not result.reused and result.status is not Status.SKIP and 0 < result.seconds < math.inf
 
 
 def _finite(values: tuple[float, ...]) -> tuple[float, ...]:

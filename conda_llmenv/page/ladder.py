@@ -98,12 +98,13 @@ def _compared(result: CheckResult) -> Markup:
 
 
 def _details(result: CheckResult) -> Markup:
-    """Return the further facts and the next step, folded away; nothing where there are none."""
+    """Return the further facts and, where something is to be done, the next step, folded away."""
     finding = result.finding
-    if not finding.detail and not finding.fix:
+    fix = "" if result.status in {Status.PASS, Status.SKIP} else finding.fix
+    if not finding.detail and not fix:
         return Markup()
     facts = element("pre", "\n".join(finding.detail)) if finding.detail else ""
-    return element("details", element("summary", "Details"), facts, _fix(finding.fix))
+    return element("details", element("summary", "Details"), facts, _fix(fix))
 
 
 def grouped(results: Iterable[CheckResult]) -> list[tuple[str, tuple[CheckResult, ...]]]:

@@ -10,6 +10,7 @@ GIB = 2**30
 MIB = 2**20
 MINUTE = 60
 THOUSAND = 1000
+SHORTEST = 0.01
 
 
 ENDINGS = RATES | {
@@ -45,6 +46,8 @@ def amount(value: float, unit: str) -> str:
 
 def duration(seconds: float) -> str:
     """Return seconds as ``0.02 s``, ``41.3 s`` or ``1 min 48 s``."""
+    if seconds < SHORTEST:
+        return f"< {SHORTEST} s"
     if not math.isfinite(seconds) or seconds < MINUTE:
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), MINUTE)

@@ -7,9 +7,10 @@ import math
 import pytest
 from msgspec.structs import replace
 
+from conda_llmenv.model import Status
 from conda_llmenv.page import render
 from conda_llmenv.page.units import duration, named, number, size
-from tests.page.sample import EARLIER, REPORT, passed
+from tests.page.sample import EARLIER, REPORT, passed, result
 from tests.page.tree import Node, parsed
 
 
@@ -81,10 +82,21 @@ def test_only_the_slowest_have_a_bar() -> None:
     assert rows[:3] == ["GPU memory", "torch.compile", "FSDP2"]
 
 
+def test_what_took_no_time_or_was_skipped_has_no_bar() -> None:
+    """A hundredth of the slowest check's time cannot be seen, and skipping is no work."""
+    entries = (
+        passed("long", "g", "Long", "fine", seconds=10.0),
+        passed("short", "g", "Short", "fine", seconds=0.05),
+        result("skipped", "g", "Skipped", Status.SKIP, "no GPU here", seconds=5.0),
+    )
+    rows = charts(render(replace(REPORT, results=entries), {}))
+    assert [row.all("title")[0].text for row in rows] == ["Long"]
+
+
 def test_the_first_run_says_that_there_is_none_to_compare_with() -> None:
     """Said once, without a legend of shapes that are not there."""
     document = parsed(render(REPORT, {}))
-    assert document.text.count("no earlier run to compare with") == 1
+    assert document.text.count("There is no comparable earlier run") == 1
     assert not document.all("ul", "legend")
 
 
@@ -114,5 +126,12 @@ def test_names_and_numbers_read_as_people_write_them() -> None:
     assert named("tokens_per_s") == ("tokens", "per second")
     assert named("step_ms") == ("step", "ms")
     assert [number(value) for value in (0.0, 3.14159, 228.04, 12345.6)] == ["0", "3.14", "228", "12,346"]
-    assert [duration(value) for value in (0.021, 6.0, 59.9, 108.0)] == ["0.02 s", "6.0 s", "59.9 s", "1 min 48 s"]
+    assert [duration(value) for value in (0.0, 0.021, 6.0, 59.9)] == ["< 0.01 s", "0.02 s", "6.0 s", "59.9 s"]
+    assert duration(108.0) == "1 min 48 s"
+        "< 0.01 s",
+        "0.02 s",
+        "6.0 s",
+        "59.9 s",
+        "1 min 48 s",
+    ]
     assert [size(value) for value in (64 * 2**20, 80 * 2**30)] == ["64 MiB", "80 GiB"]

@@ -69,6 +69,13 @@ def test_what_failed_is_told_first_with_its_fix(document: Node) -> None:
     assert "mount -o remount,size=16g /dev/shm" in first.all("pre", "fix")[0].text
 
 
+def test_what_passed_has_no_next_step() -> None:
+    """A check's own fix is for when it fails; below a pass or a skip it would be a false alarm."""
+    for status, shown in ((Status.PASS, 0), (Status.SKIP, 0), (Status.WARN, 2), (Status.FAIL, 2), (Status.ERROR, 2)):
+        report = replace(REPORT, results=(result("a", "host", "A", status, "told", fix="ulimit -n 65536"),))
+        assert parsed(render(report, {})).text.count("ulimit -n 65536") == shown, status
+
+
 def test_a_clean_run_has_no_section_of_failures() -> None:
     """Where all passed there is nothing to read before the ladder."""
     report = replace(REPORT, results=REPORT.by_status(Status.PASS))
