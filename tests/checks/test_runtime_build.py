@@ -41,16 +41,14 @@ def test_a_cuda_build_for_the_cpu_tier_is_a_warning() -> None:
     assert "tier cpu is for machines without a card" in found.summary
 
 
-@pytest.mark.parametrize(
-    ("host", "status"), [(machine("570.124.06", "A100"), Status.WARN), (machine(), Status.PASS)]
-)
+@pytest.mark.parametrize(("host", "status"), [(machine("570.124.06", "A100"), Status.WARN), (machine(), Status.PASS)])
 def test_without_a_tier_the_machine_decides(host: HostFacts, status: Status) -> None:
     """A CPU build beside a card is odd, without a card it is right."""
     assert build(torch("2.8.0+cpu", None), host).status is status
 
 
 def test_a_gpu_tier_without_nccl_fails() -> None:
-    """"Distributed package doesn't have NCCL built in"."""
+    """ "Distributed package doesn't have NCCL built in"."""
     found = build(torch(backends=["gloo"]), tier="a100", cuda_tier=True)
     assert found.status is Status.FAIL
     assert "no NCCL" in found.summary

@@ -47,11 +47,7 @@ def drive(driver: str, version: str, cuda: str | None, card: str = "A100", **mor
 
 @pytest.mark.parametrize(
     ("driver", "version", "expected"),
-    [
-        (driver, version, WORDS[row[number]])
-        for driver, row in RUNS.items()
-        for number, version in enumerate(BUILDS)
-    ],
+    [(driver, version, WORDS[row[number]]) for driver, row in RUNS.items() for number, version in enumerate(BUILDS)],
 )
 def test_each_driver_against_each_torch(driver: str, version: str, expected: Status) -> None:
     """Below the floor of the major it fails, below the toolkit's own driver it warns (42: pytorch#4546, #37320)."""
