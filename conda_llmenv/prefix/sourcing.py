@@ -41,7 +41,8 @@ def source(
     """Return ``environ`` with what the scripts export or unset, and what a person should know of them.
 
     They share one shell, as they would at ``conda activate``, and may print, fail or change folder. One that calls
-    ``exit`` is noted, and those after it run in a new shell.
+    ``exit`` is noted, and those after it run in a new shell. What they leave running in the shell's process group is
+    ended with it.
 
     Args:
         scripts: files to source, in order.
@@ -99,7 +100,7 @@ class _Shell:
             raise PrefixError(
                 f"the variables that {last.parent} sets could not be read",
                 details=done.stderr.splitlines()[-3:],
-                hint=f"see whether {self._folder.parent} has room",
+                hint=f"see whether {self._folder.parent} has room, and whether `env` still runs with what they set",
             )
 
     def changed(self, environ: Mapping[str, str]) -> dict[str, str]:
@@ -145,7 +146,8 @@ class _Shell:
     def _step(self, number: int, script: Path) -> str:
         """Source one script; options that it leaves on would be held against the next one."""
         told, status = (shlex.quote(str(self._folder / f"{number}.{kind}")) for kind in ("told", "status"))
-        return f"\\. {shlex.quote(str(script))} </dev/null >/dev/null 2>|{told}\n\\echo $? >|{status}\nset +eu"
+        sourced = f"\\. {shlex.quote(str(script))} </dev/null >/dev/null 2>|{told}"
+        return f'{sourced}\n\\echo "$?" >|{status}\nset +eu'
 
     def _dump(self, name: str) -> str:
         program = shutil.which("env", path=os.defpath) or "/usr/bin/env"

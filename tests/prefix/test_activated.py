@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from conda_llmenv import process
 from conda_llmenv.errors import PrefixError
@@ -102,6 +105,28 @@ def test_scripts_see_the_variables_and_run_in_order(tmp_path: Path) -> None:
     assert ended.environ["B"] == "state c"
     assert ended.environ["SEEN"] == f"state:{prefix}:{prefix}/bin/tool"
     assert ended.environ["ORDER"] == "a:c:1:activate"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    value=st.text(
+        alphabet=st.characters(codec="utf-8", exclude_characters="\0") | st.sampled_from("\n\r\t '\"$`\\!=\x1b\udcff"),
+        max_size=30,
+    )
+)
+def test_any_value_comes_through(tmp_path: Path, value: str) -> None:
+    """From the shell, through a script, and from the person's variables, byte for byte."""
+    prefix = tmp_path / "env"
+    if not prefix.exists():
+        environment(prefix, scripts={"a.sh": ""})
+    write(prefix / "etc" / "conda" / "activate.d" / "a.sh", "")
+    (prefix / "etc" / "conda" / "activate.d" / "a.sh").write_bytes(
+        b"IFS=0; export A=" + os.fsencode(shlex.quote(value))
+    )
+    (prefix / "conda-meta" / "state").write_text(json.dumps({"env_vars": {"B": value}}))
+    ended = activated(prefix, C=value)
+    assert [ended.environ[name] for name in "ABC"] == [value] * 3
+    assert ended.notices == ()
 
 
 def test_what_scripts_leave_alone_is_untouched(tmp_path: Path) -> None:
