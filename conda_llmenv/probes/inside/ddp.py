@@ -47,10 +47,14 @@ def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, A
     wrapped = torch.nn.parallel.DistributedDataParallel(
         model, device_ids=[world.device.index] if world.backend == "nccl" else None
     )
-    told = {
+    told: dict[str, Any] = {
         "initial": tiny.hash_of(start),
         "wrapped": tiny.hash_of(tiny.hashes(model.named_parameters())),
     }
+    world.step("a DDP step of this rank alone, {}".format(name))
+    with wrapped.no_sync():
+        tiny.loss_of(wrapped, batch).backward()
+    told["local"] = tiny.compared(_gradients(model), own)["error"]
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     losses = []
     for number in range(STEPS):
@@ -73,10 +77,14 @@ def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, A
 
 
 def _against(model: Any, whole: tiny.Gradients, own: tiny.Gradients) -> dict[str, Any]:
-    got = {name: parameter.grad for name, parameter in model.named_parameters()}
+    got = _gradients(model)
     return {
         **tiny.compared(got, whole),
         "own": tiny.compared(got, own)["error"],
         "gradient": tiny.hash_of(tiny.hashes(got.items())),
         "precision": tiny.precision(got),
     }
+
+
+def _gradients(model: Any) -> dict[str, Any]:
+    return {name: parameter.grad for name, parameter in model.named_parameters()}
