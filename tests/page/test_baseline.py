@@ -128,10 +128,4 @@ def test_names_and_numbers_read_as_people_write_them() -> None:
     assert [number(value) for value in (0.0, 3.14159, 228.04, 12345.6)] == ["0", "3.14", "228", "12,346"]
     assert [duration(value) for value in (0.0, 0.021, 6.0, 59.9)] == ["< 0.01 s", "0.02 s", "6.0 s", "59.9 s"]
     assert duration(108.0) == "1 min 48 s"
-        "< 0.01 s",
-        "0.02 s",
-        "6.0 s",
-        "59.9 s",
-        "1 min 48 s",
-    ]
     assert [size(value) for value in (64 * 2**20, 80 * 2**30)] == ["64 MiB", "80 GiB"]
