@@ -26,7 +26,7 @@ def test_a_cpu_build_for_a_gpu_tier_fails() -> None:
 
 
 def test_a_cpu_build_of_conda_is_not_cured_with_pip() -> None:
-    """pip's torch over conda's would be the next fault."""
+    """A torch of pip's over conda's would be the next fault."""
     there = installed({"torch": "2.8.0"}, conda_torch=["pytorch 2.8.0 cpu_mkl_py311_h1"])
     found = build(torch("2.8.0", None), there=there, tier="a100", cuda_tier=True)
     assert "pip" not in found.fix
@@ -48,14 +48,14 @@ def test_without_a_tier_the_machine_decides(host: HostFacts, status: Status) -> 
 
 
 def test_a_gpu_tier_without_nccl_fails() -> None:
-    """ "Distributed package doesn't have NCCL built in"."""
+    """Where it trains it says: Distributed package does not have NCCL built in."""
     found = build(torch(backends=["gloo"]), tier="a100", cuda_tier=True)
     assert found.status is Status.FAIL
     assert "no NCCL" in found.summary
 
 
 def test_libraries_of_another_cuda_major_fail() -> None:
-    """torch for CUDA 13 with the wheels of CUDA 12 beside it cannot find its own."""
+    """A torch for CUDA 13 with the wheels of CUDA 12 beside it cannot find its own."""
     there = installed({"torch": "2.13.0", "nvidia-cublas-cu12": "12.6.4.1", "nvidia-cudnn-cu12": "9.5.1.17"})
     found = build(torch("2.13.0+cu130", "13.0"), there=there, tier="a100", cuda_tier=True)
     assert found.status is Status.FAIL

@@ -67,7 +67,7 @@ def test_a_driver_that_is_too_old_is_told_what_it_runs_and_what_runs_on_it() -> 
 
 
 def test_where_no_wheel_of_this_torch_runs_an_older_torch_is_proposed() -> None:
-    """torch 2.15 has no CUDA 12 build: the newest torch that this driver runs is older (63)."""
+    """There is no CUDA 12 build of torch 2.15: the newest torch that this driver runs is older (63)."""
     found = drive("535.104.05", "2.15.0", "13.2", cuda_available=False)
     assert "torch==2.14.1 --index-url https://download.pytorch.org/whl/cu126" in found.fix
 

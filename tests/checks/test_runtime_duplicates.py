@@ -41,7 +41,7 @@ def test_torch_of_conda_and_of_pip_fails() -> None:
 
 
 def test_torch_of_conda_alone_passes() -> None:
-    """conda's packages bring metadata of their own, and conda notes itself as their installer."""
+    """Packages of conda bring metadata of their own, and conda notes itself as their installer."""
     found = twice(conda_torch=["pytorch 2.5.1 cuda126"], torch_infos=[info("2.5.1", "conda", conda=True)])
     assert found.status is Status.PASS
 
@@ -75,7 +75,7 @@ def test_several_nccls_fail(names: tuple[str, ...], count: int) -> None:
 
 
 def test_two_cudnns_fail() -> None:
-    """cuDNN's file carries no CUDA major either."""
+    """The file of cuDNN carries no CUDA major either."""
     assert twice({"nvidia-cudnn-cu12": "9.10", "nvidia-cudnn-cu13": "9.20"}).status is Status.FAIL
 
 
@@ -93,7 +93,7 @@ def test_the_set_of_cuda_13_passes() -> None:
 
 
 def test_what_an_interrupted_pip_left_is_told() -> None:
-    """pip warns about it at every call, and does not say what it is."""
+    """Each call of pip warns about it, and does not say what it is."""
     found = twice(leftovers=["~orch-2.7.1.dist-info"])
     assert found.status is Status.PASS
     assert found.detail == ("left over from an interrupted pip: ~orch-2.7.1.dist-info",)

@@ -108,7 +108,7 @@ def threads(*loaded: str, variables: dict[str, str] | None = None, **more: Any) 
 
 
 def test_one_openmp_passes_and_is_named() -> None:
-    """torch's own."""
+    """The one that torch brings."""
     found = threads(f"{SITE}/torch/lib/libgomp.so.1")
     assert found.status is Status.PASS
     assert "torch/lib/libgomp.so.1" in found.summary
@@ -162,7 +162,7 @@ BOTH = wheel("both", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "manylinux
 def test_the_c_library_of_this_machine(
     here: str, wheels: list[dict[str, Any]], conda: dict[str, str], status: Status
 ) -> None:
-    """torch's wheels are manylinux_2_28: an older node says "GLIBC_2.28 not found" (57: MMseqs2#461)."""
+    """Wheels of torch are manylinux_2_28: an older node says "GLIBC_2.28 not found" (57: MMseqs2#461)."""
     found = judged("glibc", scene({"glibc": {"glibc": here, "wheels": wheels, "conda": conda}}))
     assert found.status is status
 

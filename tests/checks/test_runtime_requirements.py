@@ -69,7 +69,7 @@ def test_a_missing_requirement_is_told() -> None:
 
 
 def test_what_torch_itself_requires_fails() -> None:
-    """torch pins its CUDA libraries exactly: another NCCL lacks symbols."""
+    """The CUDA libraries of torch are pinned exactly: another NCCL lacks symbols."""
     versions = {"a": "1", "torch": "2.8.0", "nvidia-nccl-cu12": "2.30.7"}
     found = check(versions, {"a": ["b"], "torch": ["nvidia-nccl-cu12==2.27.3; platform_system == 'Linux'"]})
     assert found.status is Status.FAIL
@@ -105,7 +105,7 @@ def paired(
     ],
 )
 def test_torch_and_its_companions(versions: dict[str, str], status: Status) -> None:
-    """torchvision is compiled against one torch; torchaudio was until torch 2.11."""
+    """Each torchvision is compiled against one torch; torchaudio was until torch 2.11."""
     assert paired(versions).status is status
 
 
