@@ -165,13 +165,17 @@ SITUATIONS: dict[str, dict[str, Any]] = {
     "our settings": {
         "files": {
             HOME: "plugins:\n  llmenv_engine: conda\n  llmenv_installer: pip\n"
-            "  llmenv_envs_path: [~/site, $SITE/envs]\n  llmenv_default_tier: a100\n"
+            "  llmenv_envs_path: [~/site, $SITE/envs]\n  llmenv_default_tier: a100\n  llmenv_history: ~/reports\n"
         },
         "environ": {"SITE": "/site"},
     },
     "our settings by variable": {
         "files": {HOME: "plugins: {llmenv_engine: conda}\n"},
-        "environ": {"CONDA_PLUGINS_LLMENV_ENGINE": "rattler", "CONDA_PLUGINS_LLMENV_ENVS_PATH": "/a,/b"},
+        "environ": {
+            "CONDA_PLUGINS_LLMENV_ENGINE": "rattler",
+            "CONDA_PLUGINS_LLMENV_ENVS_PATH": "/a,/b",
+            "CONDA_PLUGINS_LLMENV_HISTORY": "$HOME/reports",
+        },
     },
     "our settings, finally": {
         "files": {

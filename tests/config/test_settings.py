@@ -24,15 +24,18 @@ def test_they_stand_below_plugins(tmp_path: Path) -> None:
     text = (
         "plugins:\n  other: [1, {a: b}]\n  llmenv_engine: Conda\n  llmenv_installer: pip\n"
         "  llmenv_envs_path:\n  - ~/site\n  - $SITE/envs\n  llmenv_default_tier: a100\n"
+        "  llmenv_history: $SITE/reports\n"
     )
     settings = load(tmp_path, text, SITE="/site").llmenv
     assert (settings.engine, settings.installer, settings.default_tier) == ("conda", "pip", "a100")
     assert settings.envs_path == (tmp_path / "site", Path("/site/envs"))
+    assert settings.history == Path("/site/reports")
     assert {name: origin.where for name, origin in settings.origins.items()} == {
         "llmenv_engine": "~/.condarc:3",
         "llmenv_installer": "~/.condarc:4",
         "llmenv_envs_path": "~/.condarc:5",
         "llmenv_default_tier": "~/.condarc:8",
+        "llmenv_history": "~/.condarc:9",
     }
 
 
@@ -40,9 +43,14 @@ def test_variables_win(tmp_path: Path) -> None:
     """``CONDA_PLUGINS_*``, a comma between folders as in conda's other lists; lists of all sources are joined."""
     text = "plugins: {llmenv_engine: conda, llmenv_envs_path: [/file]}\n"
     settings = load(
-        tmp_path, text, CONDA_PLUGINS_LLMENV_ENGINE="rattler", CONDA_PLUGINS_LLMENV_ENVS_PATH="/a, /b"
+        tmp_path,
+        text,
+        CONDA_PLUGINS_LLMENV_ENGINE="rattler",
+        CONDA_PLUGINS_LLMENV_ENVS_PATH="/a, /b",
+        CONDA_PLUGINS_LLMENV_HISTORY="~/reports",
     ).llmenv
     assert settings.engine == "rattler"
+    assert settings.history == tmp_path / "reports"
     assert settings.envs_path == (Path("/a"), Path("/b"), Path("/file"))
     assert settings.origins["llmenv_engine"].where == "CONDA_PLUGINS_LLMENV_ENGINE"
 
@@ -51,7 +59,7 @@ def test_variables_win(tmp_path: Path) -> None:
 def test_without_any_it_is_auto(text: str, tmp_path: Path) -> None:
     """Nothing set, in all the ways to write it."""
     settings = load(tmp_path, text).llmenv
-    assert (settings.engine, settings.installer, settings.envs_path) == ("auto", "auto", ())
+    assert (settings.engine, settings.installer, settings.envs_path, settings.history) == ("auto", "auto", (), None)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +70,7 @@ def test_without_any_it_is_auto(text: str, tmp_path: Path) -> None:
         ("plugins: {llmenv_engine: [a]}\n", ""),
         ("plugins: {llmenv_envs_path: /a}\n", "first, second"),
         ("plugins: {llmenv_envs_path: [{a: b}]}\n", ""),
+        ("plugins: {llmenv_history: [/a]}\n", ""),
     ],
 )
 def test_a_wrong_one_is_named_with_its_line(text: str, told: str, tmp_path: Path) -> None:

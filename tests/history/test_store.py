@@ -236,7 +236,7 @@ for turn in range(10):
 
 
 def test_twenty_processes_write_into_one_folder(tmp_path: Path) -> None:
-    """Without a lock, as on NFS: every report is there and whole at every moment, and pruning does not get in the way."""
+    """Without a lock, as on NFS: every report is whole at every moment, and pruning does not get in the way."""
     prefix, folder = environment(tmp_path / "env"), tmp_path / "team"
     told: list[Notice] = []
     kept = store(folder, told)
@@ -272,7 +272,7 @@ def plant(folder: Path, stamp: str, content: bytes | None) -> Path:
 
 
 def test_hostile_files_in_a_shared_folder(tmp_path: Path) -> None:
-    """Huge, deep, a link, a pipe, a folder, of the future, of a later format: each is named with its reason, in no time."""
+    """Huge, deep, a link, a pipe, a folder, of the future, of a later format: each is named with its reason."""
     folder = tmp_path / "team"
     told: list[Notice] = []
     kept = store(folder, told, asked="LLMENV_HISTORY")

@@ -1,0 +1,152 @@
+"""Which combination worked, who speaks for it, and what has changed since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conda_llmenv.checks.known_good import Difference, combinations, differences, last_good, parts, verdict
+from conda_llmenv.model import Gpu, HostFacts, Level, Report, Status
+from tests.history.reports import STATE, VERSIONS, host, report, result
+
+FAILED = result(status=Status.FAIL, summary="the sum is wrong")
+
+
+def test_a_combination_is_card_driver_cuda_torch_and_libraries() -> None:
+    """With their versions; what is not there is empty."""
+    of = parts(report(gpus=8, versions={**VERSIONS, "deepspeed": "0.18.2", "trl": "0.25"}))
+    assert (of.card, of.driver, of.cuda, of.torch) == ("NVIDIA H200 ×8", "580.95.05", "12.8", "2.9.0")
+    assert of.models == "transformers 4.57.1, trl 0.25"
+    assert of.accelerators == "accelerate 1.12.0, deepspeed 0.18.2"
+    assert of.fingerprint == STATE
+    nothing = parts(report(versions={}, fingerprint=""))
+    assert (nothing.card, nothing.driver, nothing.torch, nothing.models) == ("no GPU", "", "", "")
+
+
+def test_different_cards_in_one_machine_are_counted_apart() -> None:
+    """A workstation with two of one kind and one of another."""
+    gpus = (Gpu("NVIDIA A100"), Gpu("NVIDIA T4"), Gpu("NVIDIA A100"))
+    assert parts(report(host=HostFacts("linux-64", gpus=gpus))).card == "NVIDIA A100 ×2, NVIDIA T4 ×1"
+
+
+def test_each_combination_is_listed_once_newest_first() -> None:
+    """A preflight a day is one line, and so are sixteen nodes with one environment."""
+    new = {"versions": {**VERSIONS, "torch": "2.10.0"}, "fingerprint": "ab" * 32}
+    reports = [report(day=9, **new), *(report(day=day, hostname=f"node-{day}") for day in range(8, 0, -1))]
+    found = combinations(reports)
+    assert [(row.parts.torch, row.runs) for row in found] == [("2.10.0", 1), ("2.9.0", 8)]
+    assert found[1].report == reports[1]
+
+
+def spoken(*newest_first: Report) -> Report:
+    """Who speaks for the one combination of these."""
+    (row,) = combinations(newest_first)
+    return row.report
+
+
+def test_a_whole_pass_speaks_louder_than_a_later_preflight() -> None:
+    """Known good is what was proved, not what was glanced at."""
+    proof = report(day=1, level=Level.DEEP)
+    later = (
+        report(day=4, level=Level.QUICK),
+        report(day=3, level=Level.DEEP, reused_from="x"),
+        report(day=2, whole=False),
+    )
+    assert spoken(*later, proof, report(day=0, level=Level.DEEP)) == proof
+
+
+def test_a_failure_since_the_pass_speaks_for_it() -> None:
+    """What has broken is not known to be good."""
+    broken = report("/envs/sft", 2, FAILED)
+    assert spoken(broken, report(day=1)) == broken
+    again = report(day=3)
+    assert spoken(again, broken, report(day=1)) == again
+
+
+@pytest.mark.parametrize(
+    ("fields", "results", "word"),
+    [
+        ({}, [result()], "passed (full)"),
+        ({"level": Level.QUICK}, [result()], "passed (quick)"),
+        ({}, [result(), result("b", Status.WARN)], "warned (full)"),
+        ({}, [result(), result("b", Status.SKIP)], "passed (full)"),
+        ({"unproven": "no GPU"}, [result()], "passed (full, unproven)"),
+        ({"whole": False}, [result()], "passed (some checks)"),
+        ({}, [FAILED, result("b", Status.ERROR)], "failed"),
+        ({}, [result("b", Status.ERROR)], "could not be run"),
+        ({}, [result("b", Status.SKIP)], "nothing checked"),
+    ],
+)
+def test_verdicts(fields: dict[str, Any], results: list[Any], word: str) -> None:
+    """One for each way a run can end."""
+    assert verdict(report("/envs/sft", 0, *results, **fields)) == word
+
+
+def test_the_last_good_run_is_whole_full_and_proved() -> None:
+    """On the hardware it is for, and not taken from an earlier one."""
+    good = report(day=1)
+    worse = (
+        report("/envs/sft", 6, FAILED),
+        report(day=5, level=Level.QUICK),
+        report(day=4, whole=False),
+        report(day=3, unproven="no GPU"),
+        report(day=2, reused_from="x"),
+    )
+    assert last_good([*worse, good, report(day=0)]) == good
+    assert last_good(worse) is None
+    assert last_good([]) is None
+
+
+def changed(before: Report, after: Report) -> set[tuple[str, str, str, str]]:
+    """The differences as plain tuples."""
+    return {(one.kind, one.name, one.before, one.after) for one in differences(before, after)}
+
+
+def test_a_report_differs_in_nothing_from_one_like_it() -> None:
+    """Other times and seconds are no difference."""
+    assert differences(report(day=0), report(day=1, seconds=99.0)) == ()
+
+
+def test_what_changed_is_told_with_before_and_after() -> None:
+    """Card, driver, versions that came, went or moved, the environment, and the machine."""
+    before = report(gpus=8, tier="h200")
+    after = report(
+        host=host(4, driver="590.44", glibc="2.39"),
+        versions={"python": "3.12.4", "torch": "2.10.0", "cuda": "12.8", "accelerate": "1.12.0", "peft": "0.18.0"},
+        fingerprint="ab" * 32,
+        hostname="gpu-02",
+        llmenv="0.6.0",
+    )
+    assert changed(before, after) == {
+        ("card", "card", "NVIDIA H200 ×8", "NVIDIA H200 ×4"),
+        ("machine", "name", "gpu-01", "gpu-02"),
+        ("machine", "driver", "580.95.05", "590.44"),
+        ("machine", "glibc", "none", "2.39"),
+        ("version", "torch", "2.9.0", "2.10.0"),
+        ("version", "transformers", "4.57.1", "none"),
+        ("version", "peft", "none", "0.18.0"),
+        ("version", "llmenv", "0.5.0", "0.6.0"),
+        ("environment", "fingerprint", STATE, "ab" * 32),
+        ("environment", "tier", "h200", "none"),
+    }
+
+
+def test_checks_that_came_to_something_else_are_told_with_their_reason() -> None:
+    """Another sentence for the same status is none; a check that only one has was not compared."""
+    before = report("/e", 0, result("a"), result("b", summary="1"), result("gone"), result("c", Status.SKIP))
+    after = report("/e", 1, result("a", Status.FAIL, summary="broke"), result("b", summary="2"), result("c"))
+    assert differences(before, after) == (
+        Difference("check", "a", "pass", "fail: broke"),
+        Difference("check", "c", "skip: the sum is right", "pass"),
+    )
+
+
+def test_figures_that_moved_by_more_than_a_tenth_are_told() -> None:
+    """Up or down; noise is not."""
+    before = report("/e", 0, result(figures={"a_gbs": 100.0, "b_gbs": 100.0, "c_gbs": 100.0, "d_gbs": 1.0}))
+    after = report("/e", 1, result(figures={"a_gbs": 85.0, "b_gbs": 95.0, "c_gbs": 125.0, "e_gbs": 1.0}))
+    assert changed(before, after) == {
+        ("figure", "matmul a_gbs", "100", "85"),
+        ("figure", "matmul c_gbs", "100", "125"),
+    }
