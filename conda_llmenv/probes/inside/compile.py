@@ -1,0 +1,58 @@
+"""A tiny function through ``torch.compile``, with caches of its own, compared by value with the same function as is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from typing import Any
+
+from .devices import described, devices, load_torch
+from .private_folder import private_folder
+
+ERROR_LENGTH = 2500
+"""A compiler's complaint stands behind long chains of exceptions."""
+
+SETTINGS = {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes for one kernel
+    "TORCHINDUCTOR_VEC_ISA_OK": "0",  # not a test program for each vector extension: seven of nine seconds
+}
+
+
+def run(asked: dict[str, Any], teller: Any) -> None:
+    """Look at ``compile`` on every device."""
+    teller.step("import torch")
+    os.environ.update(SETTINGS)
+    with teller.looking("compile") as values, private_folder(tempfile.gettempdir(), "compile") as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
+        os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+        torch = load_torch()
+        values["compilers"] = {name: shutil.which(name) or "" for name in ("g++", "gcc", "clang", "cc")}
+        values["compilers"].update({name: os.environ[name] for name in ("CXX", "CC") if os.environ.get(name)})
+        values["devices"] = {}
+        for device in devices(torch, asked):
+            teller.step("torch.compile on " + device)
+            values["devices"][device] = compiled(torch, device)
+
+
+def compiled(torch: Any, device: str) -> dict[str, Any]:
+    """Return how far the compiled function is from the plain one on a device, or what the compiler said."""
+
+    def tiny(values: Any) -> Any:
+        return torch.relu(values * 2 + 1)
+
+    inputs = torch.linspace(-3, 3, 1001, device=device)
+    started = time.perf_counter()
+    try:
+        got = torch.compile(tiny)(inputs)
+    except Exception as error:
+        return {"error": shortened(type(error).__name__ + ": " + str(error).strip())}
+    difference = float((got - tiny(inputs)).abs().max())
+    return {**described(torch, device), "difference": difference, "took": time.perf_counter() - started}
+
+
+def shortened(text: str) -> str:
+    """Return both ends of a long text: the first line names the exception, the last ones the reason."""
+    half = ERROR_LENGTH // 2
+    return text if len(text) <= ERROR_LENGTH else text[:half] + "\n…\n" + text[-half:]
