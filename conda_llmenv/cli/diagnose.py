@@ -13,6 +13,7 @@ from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option
 from conda_llmenv.diagnosis.findings import Explained, Finding
 from conda_llmenv.diagnosis.matching import Diagnosis, read_log
+from conda_llmenv.diagnosis.prefilter import Prefilter
 from conda_llmenv.diagnosis.rules import packaged_rules
 from conda_llmenv.errors import InputError
 
@@ -27,12 +28,12 @@ _PACKED = {b"\x1f\x8b": "zcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"\xfd7zXZ": "xz
 @click.argument("log", metavar="FILE|-", type=click.Path(allow_dash=True))
 @json_option
 def diagnose(log: str, *, as_json: bool) -> int:
-    """Name the known faults that a training log shows, with cause and next step.
+    """Name the faults that a training log shows, with cause and next step.
 
     `-` reads standard input. The exit code is 0 if something was named, and 1 if nothing in the log is known.
     """
     with _opened(log) as stream:
-        diagnosis = read_log(_chunks(log, stream), packaged_rules())
+        diagnosis = read_log(_chunks(log, stream), Prefilter(packaged_rules()))
     if as_json:
         console.payload("diagnose", _json(log, diagnosis), ok=bool(diagnosis.findings))
     else:

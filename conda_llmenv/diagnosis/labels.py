@@ -12,7 +12,7 @@ _LABEL = re.compile(
     r"^[\s\d:.,TZ/+-]{0,40}\[(?:rank|default|trainer|Rank )(?P<torch>\d{1,6})\]"  # torch >= 2.2, torchrun --tee
     r"|^\[\d{1,4},(?P<mpi>\d{1,6})\]<std(?:out|err)>:"  # mpirun --tag-output
     r"|^\s{0,6}(?P<task>\d{1,6}): "  # srun --label
-    r"|\[Rank (?P<group>\d{1,6})\]"  # c10d's process groups
+    r"|\[(?:PG ID [^\]]{1,80} )?Rank (?P<group>\d{1,6})\]"  # c10d's process groups
     r"|\[rank: (?P<lightning>\d{1,6})\]"
     r")"
 )

@@ -50,10 +50,10 @@ class Progress(NamedTuple):
 _NOTHING = Progress(0, 0, {})
 
 
-def read_log(chunks: Iterable[bytes], rules: tuple[Rule, ...]) -> Diagnosis:
+def read_log(chunks: Iterable[bytes], prefilter: Prefilter) -> Diagnosis:
     """Return what a log shows; it is read once, in pieces, and memory does not grow with it."""
-    extent, matcher = Extent(), Matcher(rules)
-    for excerpt in excerpts(chunks, Prefilter(rules), extent):
+    extent, matcher = Extent(), Matcher(prefilter.rules)
+    for excerpt in excerpts(chunks, prefilter, extent):
         matcher.look(excerpt)
     return Diagnosis(ordered(matcher.findings.values()), extent)
 
@@ -143,9 +143,14 @@ def _is_large_enough(rule: Rule, groups: Mapping[str, str]) -> bool:
 
 
 def _size(expression: str, groups: Mapping[str, str]) -> float:
-    """Return the bytes that a group names, or the difference of two groups."""
-    first, *subtracted = (_bytes(groups.get(name, "")) for name in expression.split(" - "))
-    return first - sum(subtracted)
+    """Return the bytes of groups added and subtracted; one that was not found counts nothing."""
+    sign, total = 1, 0.0
+    for word in expression.split():
+        if word in {"+", "-"}:
+            sign = 1 if word == "+" else -1
+        else:
+            total += sign * _bytes(groups.get(word, ""))
+    return total
 
 
 def _bytes(text: str) -> float:

@@ -7,6 +7,7 @@ begin with one of very few characters, and alternatives with a common beginning 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from conda_llmenv.diagnosis.rules import Rule
@@ -19,9 +20,10 @@ _KEPT = 5
 
 
 class Prefilter:
-    """Finds where the needles of rules may be, in one pass."""
+    """Finds where the needles of ``rules`` may be, in one pass."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
         needles: dict[str, set[int]] = {}
         for number, rule in enumerate(rules):
             for needle in rule.needles:
@@ -46,12 +48,12 @@ def _beginnings(needle: str) -> str:
 
 def _few_characters(needles: Iterable[str]) -> list[str]:
     """Return characters of which each needle has one to begin with: few, and rare in logs."""
-    chosen, left = [], set(needles)
+    chosen, left = [], [frozenset(_beginnings(needle)) for needle in needles]
     while left:
-        offered = {character for needle in left for character in _beginnings(needle)}
-        best = max(sorted(offered), key=lambda one: sum(one in _beginnings(needle) for needle in left) / _weight(one))
+        served = Counter(character for offered in left for character in offered)
+        best = max(sorted(served), key=lambda one: served[one] / _weight(one))
         chosen.append(best)
-        left = {needle for needle in left if best not in _beginnings(needle)}
+        left = [offered for offered in left if best not in offered]
     return chosen
 
 

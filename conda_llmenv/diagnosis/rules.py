@@ -40,7 +40,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         each: the group that tells one finding of this rule from another, such as the library that is missing.
         general: told only where no other rule knows the line.
         stops: whether a run ends by it; what does not stop a run is told after what does.
-        at_least: two groups with sizes, such as ``2.00 GiB``, the first not the smaller one; ``a - b`` subtracts.
+        at_least: two groups with sizes, such as ``2.00 GiB``, the first not the smaller one; ``a - b`` computes.
         follows: rules whose finding explains this one, or ``*``.
     """
 
