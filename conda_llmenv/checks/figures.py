@@ -69,12 +69,17 @@ def numbers(result: CheckResult, report: Report) -> Iterator[Number]:
         rate = next((unit for ending, unit in RATES.items() if name.endswith(ending)), None)
         time = next((ending for ending in TIMES if name.endswith(ending)), None)
         if rate is not None:
-            kind = Kind.STEADY if report.host.gpus and _is_of_a_gpu(result, name) else Kind.RATE
+            kind = Kind.STEADY if _uses_gpu(report) and _is_of_a_gpu(result, name) else Kind.RATE
             yield Number(result.id, name, value, kind, rate)
         elif time is not None:
             yield Number(result.id, name, value, Kind.TIME, time.removeprefix("_"), TIMES[time])
     if result.seconds > 0:
         yield Number(result.id, f"{SECONDS}{result.id}", result.seconds, Kind.TIME, "s")
+
+
+def _uses_gpu(report: Report) -> bool:
+    """Return whether torch is one for the cards that are there; a build for processors leaves them idle."""
+    return bool(report.host.gpus and report.versions.get("cuda"))
 
 
 def _is_of_a_gpu(result: CheckResult, name: str) -> bool:

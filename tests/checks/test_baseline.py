@@ -74,9 +74,7 @@ def test_the_finding_tells_what_was_compared() -> None:
     ).finding
     assert found.summary == "bf16 has fallen to 0.76 of what it was: training here is slower by as much"
     assert found.measured == "612 TFLOP/s"
-    assert found.expected == (
-        "801 TFLOP/s, the median of 4 passes since 2026-11-02 with this card, driver and torch"
-    )
+    assert found.expected == ("801 TFLOP/s, the median of 4 passes since 2026-11-02 with this card, driver and torch")
     assert "nvidia-smi" in found.fix
     assert found.detail == ("otherwise as it should be: all products agree: 1.6e-3", "rank 0")
 
@@ -137,6 +135,14 @@ def test_disks_and_processors_are_noisy(name: str, group: str, gpus: int) -> Non
     assert "2.7 times slower than it was" in slow.finding.summary
 
 
+def test_a_torch_for_processors_is_noisy_beside_a_card() -> None:
+    """The card is idle then."""
+    versions = {"torch": "2.9.0+cpu"}
+    earlier = [report("/envs/sft", day, result(figures={TFLOPS: 1.0}), gpus=1, versions=versions) for day in range(4)]
+    now = report("/envs/sft", 9, result(figures={TFLOPS: 0.7}), gpus=1, versions=versions)
+    assert compared(now, earlier).status is Status.PASS
+
+
 def test_noise_of_a_tenth_never_alarms_and_two_and_a_half_times_always_does() -> None:
     """A thousand machines with processors whose times differ by ±10 %, runs of one and the next."""
     chance = random.Random(7)
@@ -188,7 +194,7 @@ def test_only_like_is_compared_with_like(fields: dict[str, Any]) -> None:
 
 def test_cards_are_compared_across_machines_and_processors_are_not() -> None:
     """A node with the same card has to be as fast; of a processor only its own machine tells."""
-    fast = {"hostname": "node-1"}
+    fast: dict[str, Any] = {"hostname": "node-1"}
     cards = [report("/envs/sft", day, result(figures={TFLOPS: 800.0}), gpus=1, **fast) for day in range(3)]
     assert compared(single(400, 9), cards).status is Status.WARN
     processors = [report("/envs/sft", day, result(seconds=5.0), **fast) for day in range(3)]

@@ -32,7 +32,7 @@ def test_different_cards_in_one_machine_are_counted_apart() -> None:
 
 def test_each_combination_is_listed_once_newest_first() -> None:
     """A preflight a day is one line, and so are sixteen nodes with one environment."""
-    new = {"versions": {**VERSIONS, "torch": "2.10.0"}, "fingerprint": "ab" * 32}
+    new: dict[str, Any] = {"versions": {**VERSIONS, "torch": "2.10.0"}, "fingerprint": "ab" * 32}
     reports = [report(day=9, **new), *(report(day=day, hostname=f"node-{day}") for day in range(8, 0, -1))]
     found = combinations(reports)
     assert [(row.parts.torch, row.runs) for row in found] == [("2.10.0", 1), ("2.9.0", 8)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,7 @@ from tests.history.reports import VERSIONS, environment, report, result, store
 from tests.program import Program
 
 FAILED = result(status=Status.FAIL, summary="the sum is wrong", figures={"bf16_tflops": 610.0})
-OTHER = {"versions": {**VERSIONS, "torch": "2.10.0"}, "fingerprint": "ab" * 32}
-
-Keep = Callable[..., Report]
+OTHER: dict[str, Any] = {"versions": {**VERSIONS, "torch": "2.10.0"}, "fingerprint": "ab" * 32}
 
 
 @pytest.fixture
@@ -39,11 +36,6 @@ def keep(kept: Store, *reports: Report) -> None:
     """Put reports on record."""
     for one in reports:
         assert kept.keep(one) == ()
-
-
-def lines(text: str) -> list[list[str]]:
-    """A table as cells."""
-    return [line.split("  ") for line in text.splitlines()]
 
 
 def test_nothing_yet(llmenv: Program, envs: Path) -> None:
@@ -67,7 +59,6 @@ def test_each_combination_is_a_line(llmenv: Program, envs: Path, own: Store) -> 
     assert ended.stderr == ""
     title, new, old = ended.stdout.splitlines()
     assert title.split()[:2] == ["date", "(UTC)"]
-    assert new.split("  ")[:3] == ["2026-11-11 08:00", "failed", "    NVIDIA H200 ×8"] or "failed" in new
     for word in ("2026-11-11 08:00", "failed", "2.10.0", "abababababab", "/envs/new"):
         assert word in new
     for word in ("2026-11-04 08:00", "passed (full)", "NVIDIA H200 ×8", "580.95.05", "12.8", "2.9.0",
@@ -136,9 +127,7 @@ def test_a_team_s_folder(llmenv: Program, envs: Path, tmp_path: Path) -> None:
     assert [row["prefix"] for row in shown] == ["/envs/mine"]
 
 
-def test_what_others_have_left_in_a_team_s_folder_is_told_briefly(
-    llmenv: Program, envs: Path, tmp_path: Path
-) -> None:
+def test_what_others_have_left_in_a_team_s_folder_is_told_briefly(llmenv: Program, envs: Path, tmp_path: Path) -> None:
     """Three files by name and the others by number; the reports are shown, and nothing moves the cursor."""
     team = tmp_path / "team"
     keep(store(team, asked="x"), report("/envs/\x1b[2J\x07evil", 0, hostname="a\rb"))
@@ -175,7 +164,7 @@ def test_the_last_good_one_as_it_still_is(llmenv: Program, envs: Path, own: Stor
 
 
 def test_the_last_good_one_that_was_changed_since(llmenv: Program, envs: Path, own: Store) -> None:
-    """It does not promise what it has not: no lockfile is kept, so it says how near one can get and what to do next time."""
+    """It promises nothing: no lockfile is kept, so it says how near one can get and what to do next time."""
     prefix = environment(envs / "sft")
     keep(own, report(prefix, 1, tier="h200", recipe="sft"))
     told = facts(llmenv("history", "-n", "sft", "--last-good").stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import msgspec
@@ -119,6 +120,23 @@ def test_what_is_no_report_is_refused(content: bytes) -> None:
     """Cut short, of other types, nested without end, dated with words: one sentence each, and never a crash."""
     with pytest.raises(ValueError, match=r"it holds no report|is no time"):
         decode(content)
+
+
+def test_whatever_bytes_a_file_has() -> None:
+    """Flipped, cut, doubled and filled with noise: a report or a refusal, nothing else."""
+    chance = random.Random(20261130)
+    good = encode(FULL)
+    refused = 0
+    for _ in range(3000):
+        content = bytearray(good)
+        for _ in range(chance.randint(1, 4)):
+            place = chance.randrange(len(content))
+            content[place : place + chance.randint(0, 6)] = chance.randbytes(chance.randint(0, 6))
+        try:
+            decode(bytes(content))
+        except ValueError as error:
+            refused += "it holds no report" in str(error) or "is no time" in str(error)
+    assert refused > 1000
 
 
 def test_what_is_larger_than_a_report_is_refused() -> None:

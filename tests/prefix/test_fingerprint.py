@@ -121,6 +121,13 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "a virtual environment's settings": write("pyvenv.cfg"),
 }
 
+
+def _read_all(root: Path) -> None:
+    for path in root.rglob("*"):
+        if path.is_file():
+            path.read_bytes()
+
+
 NO_CHANGES: dict[str, Callable[[Path], None]] = {
     "nothing": lambda root: None,
     "compiled files": write(f"{SITE}/torch/__pycache__/y.cpython-312.pyc"),
@@ -132,7 +139,7 @@ NO_CHANGES: dict[str, Callable[[Path], None]] = {
     "a file that NFS keeps": write(f"{SITE}/torch/.nfs0000000000000001"),
     "variables written anew": touch("conda-meta/state"),
     "no library": write("lib/notes.txt", "other text"),
-    "files are read": lambda root: [path.read_bytes() for path in root.rglob("*") if path.is_file()] and None,
+    "files are read": _read_all,
     "a hard link to a file": lambda root: os.link(root / "lib/libz.so.1", root / "share/clone"),
     "written to another inode, as it was": lambda root: _rewritten(root / f"{SITE}/torch/__init__.py"),
 }
