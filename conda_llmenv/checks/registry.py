@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from conda_llmenv.checks import compute, data, host, imports, models, python, ranks, runtime
 from conda_llmenv.checks.check import Check
-from conda_llmenv.model import Level
+from conda_llmenv.model import CheckResult, Level
 
 LADDER: tuple[Check, ...] = (
     *host.CHECKS,
@@ -27,6 +27,12 @@ def selected(level: Level, only: Collection[str] = ()) -> tuple[Check, ...]:
     if only:
         return tuple(check for check in LADDER if check.id in only)
     return tuple(check for check in LADDER if check.level <= level)
+
+
+def in_order(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return results in the order of the ladder; those of checks that are no more come last."""
+    places = {check.id: place for place, check in enumerate(LADDER)}
+    return tuple(sorted(results, key=lambda result: places.get(result.id, len(places))))
 
 
 def with_needed(checks: Collection[Check]) -> tuple[Check, ...]:

@@ -40,7 +40,8 @@ def passed(report: Report) -> bool:
 
 def proves(report: Report) -> bool:
     """Return whether the report makes an environment `verified`: a whole run that passed, on hardware it is for."""
-    return passed(report) and report.whole and not report.unproven and not report.reused_from
+    good = passed(report) and bool(report.by_status(Status.PASS, Status.WARN))
+    return good and report.whole and not report.unproven and not report.reused_from
 
 
 def sentence(report: Report) -> str:
@@ -54,10 +55,15 @@ def sentence(report: Report) -> str:
     if report.unproven:
         return f"passed, but not verified: {report.unproven}"
     if report.reused_from:
-        return f"still good: nothing has changed since the pass of {report.reused_from}"
+        return f"still good: nothing has changed since the pass of {_when(report.reused_from)}"
     if not report.whole or report.level is Level.QUICK:
         return "passed"
     return "verified"
+
+
+def _when(started: str) -> str:
+    """Return an ISO 8601 time as people write it, to the minute, UTC."""
+    return f"{started[:16].replace('T', ' ')} UTC"
 
 
 def counts(report: Report) -> str:

@@ -36,7 +36,7 @@ COMMANDS = {
     "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
     "verify": Entry("verify", "verify", "Prove that an environment works on this machine."),
     "history": Entry("history", "history", "List the combinations that were verified, and what came of it."),
-    "diagnose": Entry("diagnose", "diagnose", "Name the known faults that a training log shows, with cause and next step."),
+    "diagnose": Entry("diagnose", "diagnose", "Name the faults that a training log shows, with cause and next step."),
     "remove": Entry("remove", "remove", "Remove an environment."),
     "completion": Entry("completion", "completion", "Print the completion script of a shell."),
 }

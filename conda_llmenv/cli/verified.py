@@ -11,6 +11,8 @@ from conda_llmenv.cli import console
 from conda_llmenv.cli.verdicts import MARKS
 from conda_llmenv.model import CheckResult, Report, Status
 
+BETWEEN, NO_BREAK = "   ", "\N{NO-BREAK SPACE}"
+
 SHOWN_LINES = 8
 """Lines of detail below a result that is wrong."""
 
@@ -43,15 +45,22 @@ def say_ladder(report: Report, *, verbose: bool) -> None:
             for number, result in enumerate(those):
                 console.fact(group if number == 0 else "", check_line(result))
         else:
-            indent = " " * console.LABEL_WIDTH
-            console.out("\n".join(console.wrapped(f"{group:<{console.LABEL_WIDTH}}{group_line(those)}", indent)))
+            console.out("\n".join(_wrapped(group, group_line(those))))
+
+
+def _wrapped(group: str, line: str) -> list[str]:
+    """Return a group's line, broken between checks where the screen ends and never between a check and its mark."""
+    kept = BETWEEN.join(part.replace(" ", NO_BREAK) for part in line.split(BETWEEN))
+    wrapped = console.wrapped(f"{group:<{console.LABEL_WIDTH}}{kept}", " " * console.LABEL_WIDTH)
+    return [one.replace(NO_BREAK, " ") for one in wrapped]
 
 
 def group_line(results: list[CheckResult]) -> str:
     """Return a group's checks side by side, those that were skipped counted at the end."""
-    shown = [f"{result.id} {MARKS[result.status]}" for result in results if result.status is not Status.SKIP]
+    tried = [result for result in results if result.status is not Status.SKIP]
+    shown = [f"{result.id} {MARKS[result.status]}" for result in tried]
     skipped = len(results) - len(shown)
-    return "   ".join([*shown, *([f"{skipped} skipped"] if skipped else [])])
+    return BETWEEN.join([*shown, *([f"{skipped} skipped"] if skipped else [])])
 
 
 def check_line(result: CheckResult) -> str:

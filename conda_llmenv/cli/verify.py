@@ -43,8 +43,9 @@ from conda_llmenv.model import Level
 def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, **options: Any) -> int:
     """Prove that an environment works on this machine.
 
-    From its imports up to a training step on several ranks. Exit codes: 0 it works (warnings allowed without --strict), 1 a check failed, 3 a check could not be run. What takes
-    part is the environment's own Python, on its own; nothing is installed in it.
+    From its imports up to a training step on several ranks. Exit codes: 0 it works (warnings allowed without --strict),
+    1 a check failed, 3 a check could not be run. What takes part is the environment's own Python, on its own; nothing
+    is installed in it.
 
     With --integrity every file is compared with the records of conda and pip instead, compiled files with their
     sources, and an environment of llmenv's with the packages and variables that were noted when it was made. Records

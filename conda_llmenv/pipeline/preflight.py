@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from conda_llmenv.checks.registry import in_order
 from conda_llmenv.checks.verdict import passed
 from conda_llmenv.model import CheckResult, Finding, Level, Report, Status
 from conda_llmenv.pipeline.verify import VerifyRequest, VerifyTools, verify
@@ -25,7 +26,7 @@ def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
     kept = tuple(replace(result, reused=True) for result in last.results if result.id not in looked_at)
     return replace(
         report,
-        results=(*report.results, *kept),
+        results=in_order((*report.results, *kept)),
         reused_from=last.started,
         versions={**last.versions, **report.versions},
         ranks=last.ranks,

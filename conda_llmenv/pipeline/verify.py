@@ -35,6 +35,7 @@ from conda_llmenv.model import (
     ProbeEnd,
     ProbeRun,
     Report,
+    Status,
 )
 from conda_llmenv.ports import HostReader, Prober
 
@@ -175,6 +176,7 @@ class _Ladder:
         self._tools = tools
         self._checks = _checks(request)
         self._results: dict[str, CheckResult] = {}
+        self._charged: set[str] = set()
         self.scene = Scene(
             prefix=str(subject.prefix),
             host=tools.host(),
@@ -230,10 +232,17 @@ class _Ladder:
 
     def _conclude(self, check: Check, finding: Finding) -> None:
         finding = finding if finding.fix else replace(finding, fix=check.fix)
-        seconds = max((one.seconds for one in self.scene.seen.get(check.observed, ())), default=0.0)
+        seconds = 0.0 if finding.status is Status.SKIP else self._seconds(check.observed)
         result = CheckResult(check.id, check.group, check.title, check.level, finding, round(seconds, 3))
         self._results[check.id] = result
         self._tools.on_result(result)
+
+    def _seconds(self, observed: str) -> float:
+        """Return how long looking took, the slowest rank's; the first of several checks that read it is charged."""
+        if observed in self._charged:
+            return 0.0
+        self._charged.add(observed)
+        return max((one.seconds for one in self.scene.seen.get(observed, ())), default=0.0)
 
 
 def promised_modules(settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -19,7 +19,11 @@ LAYER = "dependencies: [python, six]\nllmenv:\n  verify: {imports: [%s], import_
 MODULES = {
     "hangs": "import time\ntime.sleep(600)\n",
     "crashes": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
-    "prints_junk": "import os\nprint('{\"check\": \"imports\"}')\nos.write(1, b'\\x1e{\"check\": 1}\\n\\x1enot json\\n\\xff\\n')\n",
+    "prints_junk": (
+        "import os\n"
+        "print('{\"check\": \"imports\"}')\n"
+        "os.write(1, b'\\x1e{\"check\": 1}\\n\\x1enot json\\n\\xff\\n')\n"
+    ),
     "leaves": "import sys\nsys.exit(3)\n",
     "raises": "raise ImportError('undefined symbol: iJIT_NotifyEvent')\n",
     "forks": (
