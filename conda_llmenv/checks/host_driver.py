@@ -101,7 +101,7 @@ _SAID = {
     ),
     MISMATCH: (
         "CUDA says `unsupported display driver / cuda driver combination` (803): libcuda and the kernel module differ",
-        "sudo reboot        (or reload the module: sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia)",
+        "sudo reboot        (or: sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia)",
     ),
     COMPAT_NOT_SUPPORTED: (
         "CUDA says `forward compatibility was attempted on non supported HW` (804): a compat libcuda is loaded",
@@ -124,12 +124,10 @@ def _driver_library(scene: Scene) -> Finding:
     version, init = said.get("version"), said.get("init")
     measured = ", ".join(filter(None, (f"libcuda {version or 'unknown'}", f"module {module}" if module else "")))
     detail = (str(said["path"]),) if said.get("path") else ()
-    return _started(scene, said, module, measured, detail) if init == 0 else _broken(said, module, measured, detail)
+    return _started(said, module, measured, detail) if init == 0 else _broken(said, module, measured, detail)
 
 
-def _started(
-    scene: Scene, said: Mapping[str, Any], module: str | None, measured: str, detail: tuple[str, ...]
-) -> Finding:
+def _started(said: Mapping[str, Any], module: str | None, measured: str, detail: tuple[str, ...]) -> Finding:
     """CUDA starts: another version than the module's then works, on purpose or by luck."""
     version, api = said.get("version"), said.get("api")
     newest = f", CUDA up to {api // 1000}.{api % 1000 // 10}" if isinstance(api, int) else ""

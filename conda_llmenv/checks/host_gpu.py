@@ -108,8 +108,8 @@ _FAULTS: tuple[tuple[str, str, str], ...] = (
     ("remapped_rows.pending", "a memory row that waits to be remapped", "sudo nvidia-smi -r -i {index}"),
     ("retired_pages.pending", "a memory page that waits to be retired", "sudo nvidia-smi -r -i {index}"),
 )
-"""Field, what it means where it is neither zero nor ``No``, and what to do. Corrected errors and aggregate counters are no
-faults: they never go back to zero."""
+"""Field, what it means where it is neither zero nor ``No``, and what to do. Corrected errors and aggregate counters are
+no faults: they never go back to zero."""
 
 _LOST = ("requires reset", "is lost", "unable to determine the device handle", "fallen off the bus")
 
@@ -227,7 +227,7 @@ def _link(card: Card) -> str:
     if not all(_is_told(card.get(name, "")) for name in names):
         return ""
     gen, most_gen, width, most_width = (card[name] for name in names)
-    return f"card {card.get('index', '?')}: PCIe generation {gen} of {most_gen}, x{width} of x{most_width} (now, not under load)"
+    return f"card {card.get('index', '?')}: PCIe generation {gen} of {most_gen}, x{width} of x{most_width}, now"
 
 
 FATAL = frozenset({48, 56, 57, 58, 62, 64, 65, 69, 73, 74, 79, 80, 81, 95, 119, 120})

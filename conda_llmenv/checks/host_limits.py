@@ -10,6 +10,8 @@ from conda_llmenv.checks.host_amounts import GB, MB, UNLIMITED, amount, limit, n
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
 
+SHM = "/dev/shm"  # noqa: S108 - only named
+
 WORKERS = 4
 BATCH = 96 * MB
 BATCHES = 3
@@ -20,15 +22,15 @@ SHM_ALWAYS = 128 * MB
 """Below this nothing but toys runs; 64 MB is what Docker and Kubernetes give without being asked."""
 
 KERNEL_SHARE = 0.4
-"""The kernel makes /dev/shm half of the memory. One that is smaller than this share was made small by somebody."""
+"""The kernel makes /dev/shm half of the memory. One below this share was made small by somebody."""
 
 NOFILE_LEAST = 1024
 """The soft limit that Linux distributions and systemd start with: small runs, DataLoader included, pass with far less
 (measured: 40), so less than the default is a limit somebody set without knowing, and the default itself no fault."""
 
 NOFILE_GPU = 65536
-"""NCCL opens several descriptors for each peer and network (its guide counts more than 32000 a process at 144 ranks with 16
-networks), so with cards in the machine the default is a warning: one card passes, a large job does not."""
+"""NCCL opens several descriptors for each peer and network: its guide counts more than 32000 a process at 144 ranks
+with 16 networks. So with cards in the machine the default is a warning: one card passes, a large job does not."""
 
 
 def _shm(scene: Scene) -> Finding:
@@ -42,13 +44,15 @@ def _shm(scene: Scene) -> Finding:
     asked = any(name in scene.settings for name in ("workers", "batch_mb"))
     measured, expected = f"{amount(free)} free of {amount(size)}", need(max(SHM_LEAST, needed if asked else 0))
     if write:
-        return Finding(Status.FAIL, f"/dev/shm cannot be written: {write}", measured, expected)
+        return Finding(Status.FAIL, f"{SHM} cannot be written: {write}", measured, expected)
     if free >= SHM_LEAST and not (asked and free < needed):
-        return Finding(Status.PASS, f"/dev/shm has {amount(free)} free", measured, expected)
-    words = f"/dev/shm has {amount(free)}" + (" free" if free != size else "")
-    if needed > free:
+        return Finding(Status.PASS, f"{SHM} has {amount(free)} free", measured, expected)
+    words = f"{SHM} has {amount(free)}" + (" free" if free != size else "")
+    if needed <= free:
+        words += f"; NCCL and larger batches want {need(SHM_LEAST)}"
+    else:
         words += f"; {workers} workers × {BATCHES} batches of {need(batch)} need {need(needed)}"
-    fails = free < SHM_ALWAYS or (asked and free < needed) or _made_small(scene, size)
+    fails = free < SHM_ALWAYS or (free < needed if asked else _made_small(scene, size))
     fix = "" if free > size / 2 else "remove what ended jobs left there: ls -l /dev/shm"
     return Finding(Status.FAIL if fails else Status.WARN, words, measured, expected, fix)
 
@@ -77,9 +81,9 @@ def _nofile(scene: Scene) -> Finding:
     if soft == UNLIMITED or soft >= wanted:
         return Finding(Status.PASS, f"{_files(soft)} open files", _files(soft), f"{wanted} or more")
     status = Status.FAIL if soft < NOFILE_LEAST else Status.WARN
-    words = f"only {soft} open files are allowed" + (": large jobs end with `Too many open files`" if soft else "")
-    fits = hard is not None and (hard == UNLIMITED or hard >= wanted)
-    fix = f"ulimit -n {NOFILE_GPU if hard == UNLIMITED else min(hard, NOFILE_GPU)}" if fits and hard is not None else ""
+    words = f"only {soft} open files are allowed: large jobs end with `Too many open files`"
+    most = NOFILE_GPU if hard == UNLIMITED else min(hard or 0, NOFILE_GPU)
+    fix = f"ulimit -n {most}" if most >= wanted else ""
     return Finding(status, words, str(soft), f"{wanted} or more", fix)
 
 

@@ -98,7 +98,7 @@ ENVIRONMENT = "the environment"
 
 
 def effective(seen: Mapping[str, Any], scene: Scene) -> dict[str, tuple[str, str]]:
-    """Return each setting's value and where it comes from: a variable wins over NCCL's files, the first file over others."""
+    """Return each setting's value and its source: a variable wins over NCCL's files, the first file over others."""
     found: dict[str, tuple[str, str]] = {}
     for name, value in (seen.get("variables") or {}).items():
         source = ACTIVATION if scene.variables.get(name) == value else ENVIRONMENT
@@ -164,7 +164,7 @@ CHECKS = (
         group="host",
         level=Level.FULL,
         judge=_network_interface,
-        fix="ip -br address; export NCCL_SOCKET_IFNAME=NAME GLOO_SOCKET_IFNAME=NAME of the one that leads to the others",
+        fix="ip -br address; export NCCL_SOCKET_IFNAME=NAME GLOO_SOCKET_IFNAME=NAME",
         probe="machine",
     ),
     Check(

@@ -6,12 +6,18 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 RECORDED = "run/llmenv"
 """Folder, below the root of a recorded machine, of what has no file on a real one."""
 
 LARGEST = 4 * 2**20
 """Bytes of a file that are read; those of the kernel are far smaller."""
+
+
+LAST_SECONDS = 1.0
+"""How long a killed program may take to go."""
 
 
 class Machine:
@@ -24,17 +30,17 @@ class Machine:
         kept: what took long to find out and serves several checks.
     """
 
-    def __init__(self, root, prefix):
+    def __init__(self, root: str, prefix: str) -> None:
         self.root = root
         self.prefix = prefix
         self.live = os.path.abspath(root) == "/"
-        self.kept = {}
+        self.kept: dict[str, Any] = {}
 
-    def path(self, relative):
+    def path(self, relative: str) -> str:
         """Return a path below the root."""
         return os.path.join(self.root, relative)
 
-    def text(self, relative):
+    def text(self, relative: str) -> str | None:
         """Return a small file below the root, or None if it cannot be read."""
         try:
             with open(self.path(relative), "rb") as file:
@@ -42,14 +48,14 @@ class Machine:
         except OSError:
             return None
 
-    def names(self, relative):
+    def names(self, relative: str) -> list[str]:
         """Return what is in a folder below the root, sorted; nothing if it cannot be read."""
         try:
             return sorted(os.listdir(self.path(relative)))
         except OSError:
             return []
 
-    def once(self, key, find):
+    def once(self, key: str, find: Callable[[Machine], Any]) -> Any:
         """Return what ``find`` returns for this machine, found out once."""
         if key not in self.kept:
             self.kept[key] = find(self)
@@ -59,16 +65,16 @@ class Machine:
 class Answer:
     """What a program printed; ``problem`` says why there is nothing to rely on, and is empty otherwise."""
 
-    def __init__(self, stdout="", status=0, problem=""):
+    def __init__(self, stdout: str = "", status: int = 0, problem: str = "") -> None:
         self.stdout = stdout
         self.status = status
         self.problem = problem
 
 
-def ask(argv, seconds, environ=None):
-    """Run a program and return its :class:`Answer`; one that does not end is killed and not waited for.
+def ask(argv: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None) -> Answer:
+    """Run a program and return its :class:`Answer`; one that does not end is killed, with what it started.
 
-    A program that is stuck inside the driver does not even die of SIGKILL, so nothing here waits for that.
+    A program that is stuck inside the driver does not even die of SIGKILL, so nothing here waits long for that.
     """
     try:
         child = subprocess.Popen(
@@ -80,11 +86,12 @@ def ask(argv, seconds, environ=None):
             start_new_session=True,
         )
     except OSError as error:
-        return Answer(problem="cannot be started: %s" % (error.strerror or error))
+        return Answer(problem=f"cannot be started: {error.strerror or error}")
     try:
         out, _ = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             os.killpg(child.pid, signal.SIGKILL)
-        return Answer(status=-signal.SIGKILL, problem="gave no answer within %.0f s" % seconds)
+            child.wait(LAST_SECONDS)
+        return Answer(status=-signal.SIGKILL, problem=f"gave no answer within {seconds:.0f} s")
     return Answer(out.decode("utf-8", "replace"), child.returncode)

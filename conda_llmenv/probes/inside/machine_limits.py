@@ -6,11 +6,13 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Sequence
+from typing import Any
 
-from .machine_files import RECORDED
+from .machine_files import RECORDED, Machine
 from .machine_network import infiniband
 
-SHM = "/dev/shm"
+SHM = "/dev/shm"  # noqa: S108 - the place itself is looked at
 WRITTEN = 2**20
 """Bytes that the write test puts into shared memory."""
 
@@ -20,12 +22,14 @@ NO_LIMIT = 2**60
 """A control group's ``memory.limit_in_bytes`` above this is the kernel's way to write "none"."""
 
 PLACES = ("prefix", "tmp", "home")
+MOUNT_POINT = 4
+"""Field of the mount point in a line of mountinfo (proc(5), counted from 0)."""
 
 
-def shm(machine):
+def shm(machine: Machine) -> dict[str, Any]:
     """Return size and free bytes of shared memory, and why it could not be written (empty if it could)."""
     if not machine.live:
-        size = json.loads(machine.text(RECORDED + "/host.json") or "{}").get("shm_bytes")
+        size = json.loads(machine.text(f"{RECORDED}/host.json") or "{}").get("shm_bytes")
         return {"size": size, "free": size, "write": None}
     try:
         status = os.statvfs(SHM)
@@ -38,7 +42,7 @@ def shm(machine):
     }
 
 
-def _write_error():
+def _write_error() -> str:
     try:
         with tempfile.NamedTemporaryFile(prefix="llmenv-", dir=SHM, buffering=0) as file:
             rest = WRITTEN
@@ -49,17 +53,17 @@ def _write_error():
     return ""
 
 
-def nofile(machine):
+def nofile(machine: Machine) -> dict[str, Any]:
     """Return soft and hard limit of open files; -1 for unlimited."""
     return _limit(machine, "RLIMIT_NOFILE", "Max open files")
 
 
-def stack(machine):
+def stack(machine: Machine) -> dict[str, Any]:
     """Return soft and hard limit of the stack in bytes; -1 for unlimited."""
     return _limit(machine, "RLIMIT_STACK", "Max stack size")
 
 
-def memlock(machine):
+def memlock(machine: Machine) -> dict[str, Any]:
     """Return soft and hard limit of locked memory in bytes, whether it binds us, and what InfiniBand there is."""
     effective = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.text("proc/self/status") or "", re.MULTILINE)
     values = _limit(machine, "RLIMIT_MEMLOCK", "Max locked memory")
@@ -69,27 +73,25 @@ def memlock(machine):
     return values
 
 
-def _limit(machine, name, title):
+def _limit(machine: Machine, name: str, title: str) -> dict[str, Any]:
     if machine.live:
         import resource
 
-        soft, hard = resource.getrlimit(getattr(resource, name))
-        return {"soft": _plain(soft, resource), "hard": _plain(hard, resource)}
+        limits = resource.getrlimit(getattr(resource, name))
+        soft, hard = (UNLIMITED if value == resource.RLIM_INFINITY else value for value in limits)
+        return {"soft": soft, "hard": hard}
     text = machine.text("proc/self/limits") or ""
-    found = re.search(r"^%s\s+(unlimited|\d+)\s+(unlimited|\d+)" % re.escape(title), text, re.MULTILINE)
-    soft, hard = found.groups() if found else (None, None)
-    return {"soft": _parsed(soft), "hard": _parsed(hard)}
+    found = re.search(rf"^{re.escape(title)}\s+(unlimited|\d+)\s+(unlimited|\d+)", text, re.MULTILINE)
+    if found is None:
+        return {"soft": None, "hard": None}
+    return {"soft": _parsed(found.group(1)), "hard": _parsed(found.group(2))}
 
 
-def _plain(value, resource):
-    return UNLIMITED if value == resource.RLIM_INFINITY else value
+def _parsed(text: str) -> int:
+    return UNLIMITED if text == "unlimited" else int(text)
 
 
-def _parsed(text):
-    return UNLIMITED if text == "unlimited" else None if text is None else int(text)
-
-
-def swap(machine):
+def swap(machine: Machine) -> dict[str, Any]:
     """Return swap and memory in bytes, and the control group's limit of memory (None where it sets none)."""
     text = machine.text("proc/meminfo") or ""
     kib = {name: int(size) for name, size in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
@@ -99,26 +101,32 @@ def swap(machine):
     return values
 
 
-def memory_limit(machine):
+def memory_limit(machine: Machine) -> int | None:
     """Return the smallest memory limit of our control groups, of either version, in bytes; None without one."""
     limits = []
     for line in (machine.text("proc/self/cgroup") or "0::/").splitlines():
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
-        if controllers == "":
-            base, name = "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        parts = [part for part in path.split("/") if part and part != ".."]
-        for depth in range(len(parts) + 1):
-            text = (machine.text("/".join([base, *parts[:depth], name])) or "").strip()
-            if text.isdigit() and int(text) < NO_LIMIT:
-                limits.append(int(text))
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers in MEMORY_FILES:
+            limits += _limits_down(machine, *MEMORY_FILES[controllers], path)
     return min(limits, default=None)
 
 
-def disk(machine):
+MEMORY_FILES = {
+    "": ("sys/fs/cgroup", "memory.max"),
+    "memory": ("sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+}
+"""Controllers of a line of ``/proc/self/cgroup`` to folder and file of the limit: version 2, version 1."""
+
+
+def _limits_down(machine: Machine, base: str, name: str, path: str) -> list[int]:
+    """Return every limit from the root of the hierarchy down to our group; inside a container only the root is seen."""
+    parts = [part for part in path.split("/") if part and part != ".."]
+    folders = ["/".join([base, *parts[:depth]]) for depth in range(len(parts) + 1)]
+    texts = [(machine.text(f"{folder}/{name}") or "").strip() for folder in folders]
+    return [int(text) for text in texts if text.isdigit() and int(text) < NO_LIMIT]
+
+
+def disk(machine: Machine) -> dict[str, Any]:
     """Return, for the environment, the folder of temporary files and HOME, what is left and how it is mounted."""
     if not machine.live:
         return {}
@@ -128,14 +136,14 @@ def disk(machine):
     return {"places": places, "tmpdir": os.environ.get("TMPDIR", "")}
 
 
-def _temporary():
+def _temporary() -> str:
     try:
         return tempfile.gettempdir()
     except OSError:  # none of the usual folders can be written
-        return os.environ.get("TMPDIR") or "/tmp"
+        return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - where a program would look next
 
 
-def _place(path, mounts):
+def _place(path: str, mounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
     try:
         status = os.statvfs(path)
     except OSError as error:
@@ -158,19 +166,20 @@ def _place(path, mounts):
     }
 
 
-def _below(path, mount):
+def _below(path: str, mount: str) -> bool:
     return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
-def _mounts(machine):
+def _mounts(machine: Machine) -> list[tuple[str, str]]:
     """Return (mount point, file system type) of every mount, as ``/proc/self/mountinfo`` lists them."""
     found = []
     for line in (machine.text("proc/self/mountinfo") or "").splitlines():
         before, _, after = line.partition(" - ")
-        if after and len(before.split()) > 4:
-            found.append((_unescaped(before.split()[4]), after.split()[0]))
+        fields = before.split()
+        if after and len(fields) > MOUNT_POINT:
+            found.append((_unescaped(fields[MOUNT_POINT]), after.split()[0]))
     return found
 
 
-def _unescaped(text):
+def _unescaped(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)

@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import time
+from typing import Any
 
-from .machine_files import RECORDED, ask
+from .machine_files import RECORDED, Machine, ask
 from .machine_gpu import module_version
 
 KMSG = "/dev/kmsg"
@@ -26,11 +27,11 @@ LONGEST = 160
 KEPT = 20
 
 
-def xid(machine):
+def xid(machine: Machine) -> dict[str, Any]:
     """Return each (card, code) with its count, age of the last in seconds and last text; why the log is unread."""
     lines, unread = _log(machine)
     uptime = _uptime(machine)
-    events = {}
+    events: dict[tuple[str, int], dict[str, Any]] = {}
     for line in lines:
         found = XID.search(line)
         if found is not None:
@@ -45,9 +46,9 @@ def xid(machine):
     }
 
 
-def _log(machine):
+def _log(machine: Machine) -> tuple[list[str], str]:
     if not machine.live:
-        text = machine.text(RECORDED + "/kmsg")
+        text = machine.text(f"{RECORDED}/kmsg")
         return ([], "the kernel log was not recorded") if text is None else (text.splitlines(), "")
     lines, problem = read_kmsg(KMSG)
     if not lines and shutil.which("dmesg"):
@@ -56,13 +57,13 @@ def _log(machine):
     return lines, "" if lines else problem
 
 
-def read_kmsg(path):
+def read_kmsg(path: str) -> tuple[list[str], str]:
     """Return the records of the kernel log, and why there are none."""
-    lines = []
+    lines: list[str] = []
     try:
         log = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        return [], "%s: %s" % (path, error.strerror)
+        return [], f"{path}: {error.strerror}"
     deadline = time.monotonic() + READ_SECONDS
     try:
         while time.monotonic() < deadline:
@@ -76,18 +77,18 @@ def read_kmsg(path):
     except BlockingIOError:  # nothing newer
         pass
     except OSError as error:
-        return [], "%s: %s" % (path, error.strerror)
+        return [], f"{path}: {error.strerror}"
     finally:
         os.close(log)
-    return lines, "" if lines else "%s is empty" % path
+    return lines, "" if lines else f"{path} is empty"
 
 
-def _uptime(machine):
+def _uptime(machine: Machine) -> float | None:
     words = (machine.text("proc/uptime") or "").split()
     return float(words[0]) if words else None
 
 
-def _age(line, uptime):
+def _age(line: str, uptime: float | None) -> float | None:
     """Return how many seconds ago a line was written; None where that is not known."""
     found = PREFIX.match(line)
     if found is None or uptime is None:
