@@ -91,11 +91,11 @@ def test_entering_what_is_active(first: Path) -> None:
 
 def test_an_environment_that_conda_made(conda: Conda, tmp_path: Path) -> None:
     """A plain ``conda create`` and ``conda env config vars set``, none of it ours."""
-    assert conda("create", "-n", "plain", "-y", "six").code == 0
+    assert conda("create", "-n", "plain", "-y", "six", "activate-demo").code == 0
     assert conda("env", "config", "vars", "set", "-n", "plain", "SPACED=a  b", "lower=x").code == 0
     prefix = tmp_path / "envs" / "plain"
     variables = {**conda.environ, "PATH": shell_variables()["PATH"]}
     ours = activated_environ(prefix, variables, process.run)
     assert ours.notices == ()
-    assert ours.environ["SPACED"] == "a  b"
+    assert (ours.environ["SPACED"], ours.environ["ACTIVATE_DEMO"]) == ("a  b", "a b$c")
     assert comparable(ours.environ) == comparable(with_conda(prefix, variables))
