@@ -13,7 +13,7 @@ from .telling import Teller
 LIMIT = 60.0
 """Seconds one collective may take; torch's own ten minutes (NCCL) and thirty (gloo) are longer than anyone watches."""
 
-PATIENCE = 5.0
+PATIENCE = 3.0
 """Seconds that a rank whose check raised gives the others to say the same before it ends them all."""
 
 
