@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
-    from conda_llmenv.history.store import Kept
+    from conda_llmenv.history.store import Kept, Store
     from conda_llmenv.model import Notice
 
 NOTHING = 1
@@ -96,7 +96,7 @@ def _last_good(found: Sequence[Kept], *, as_json: bool) -> int:
     report = last_good(one.report for one in found)
     if report is None:
         return _nothing("no whole run has passed yet", as_json=as_json)
-    remembered.tell_last_good(report, as_json=as_json)
+    remembered.tell_last_good(report, _store().lock_of(report), as_json=as_json)
     return 0
 
 
@@ -117,23 +117,28 @@ def _since_last_good(found: Sequence[Kept], *, as_json: bool) -> int:
 def _kept(name: str | None, prefix: str | None) -> list[Kept]:
     """Return the reports of an environment, or of all, newest first; files that were passed over are told."""
     from conda_llmenv.cli.wiring import registry, user_config
-    from conda_llmenv.history.store import default_store
     from conda_llmenv.prefix.environments import known
 
     notices: list[Notice] = []
-    config = user_config()
-    store = default_store(os.environ, config.llmenv.history, notices.append)
+    store = _store(notices.append)
     place = _place(name, prefix)
     if place is None and name is not None:
         found = [one for one in store.kept() if Path(one.report.prefix).name == name]
     elif place is not None:
         found = list(store.kept(place))
     else:
-        found = list(store.kept(also=known(registry(), config.envs_dirs)))
+        found = list(store.kept(also=known(registry(), user_config().envs_dirs)))
     console.warn_all(notices[:SHOWN_NOTICES])
     if len(notices) > SHOWN_NOTICES:
         console.say(f"         and {len(notices) - SHOWN_NOTICES} more files are passed over")
     return found
+
+
+def _store(tell: Callable[[Notice], None] = lambda _notice: None) -> Store:
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.history.store import default_store
+
+    return default_store(os.environ, user_config().llmenv.history, tell)
 
 
 def _place(name: str | None, prefix: str | None) -> Path | None:

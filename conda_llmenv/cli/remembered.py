@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,20 +44,28 @@ def tell_combinations(found: Sequence[Kept], limit: int, *, as_json: bool) -> No
         console.say(f"{len(rows) - limit} older ones are not shown; --limit {len(rows)} shows all")
 
 
-def tell_last_good(report: Report, *, as_json: bool) -> None:
-    """Print what the last good run was about and what to type to get it back."""
-    state = _state(report)
+def tell_last_good(report: Report, lock: Kept | None, *, as_json: bool) -> None:
+    """Print what the last good run was about and what to type to get it back.
+
+    Args:
+        report: of that run.
+        lock: the lockfile that was kept then, if any.
+        as_json: as the one document on stdout.
+    """
+    state, of = _state(report), parts(report)
+    path = lock.path if lock else None
     if as_json:
-        ways = [{"what": what, "type": command} for what, command in _ways(report, state)]
-        console.payload("history", {**_report_json(report), "environment": state, "ways": ways})
+        ways = [{"what": what, "type": command} for what, command in _ways(report, state, path)]
+        kept = str(path) if path else None
+        console.payload("history", {**_report_json(report), "environment": state, "lock": kept, "ways": ways})
         return
-    of = parts(report)
-    console.fact("passed", f"{_when(report)} UTC, {report.level.word}, {len(report.results)} checks, {_where(report)}")
+    console.fact("passed", f"{_when(report)} UTC, {report.level.word}, {_checks(report)}, {_where(report)}")
     console.fact("env", f"{report.prefix}{_made_of(report)}")
     console.fact("machine", f"{of.card}, driver {of.driver}" if of.driver else of.card)
     console.fact("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items()) or "unknown")
     console.fact("state", _SENTENCES[state])
-    for what, command in _ways(report, state):
+    console.fact("lock", f"{lock.path}, written by {_account(lock.owner)}" if lock else "none was kept")
+    for what, command in _ways(report, state, path):
         console.fact(what, command)
 
 
@@ -96,8 +106,13 @@ def _where(report: Report) -> str:
     return f"on {report.hostname}" if report.hostname else "on an unnamed machine"
 
 
+def _checks(report: Report) -> str:
+    count = len(report.results)
+    return f"{count} checks" if count != 1 else "1 check"
+
+
 def _made_of(report: Report) -> str:
-    known = [f"{what} {name}" for what, name in (("tier", report.tier), ("recipe", report.recipe)) if name]
+    known = [f"{what} {name}" for what, name in _layers(report)]
     return f" ({', '.join(known)})" if known else ""
 
 
@@ -126,9 +141,9 @@ def _report_json(report: Report) -> dict[str, Any]:
 
 _SENTENCES = {
     "unchanged": "the environment is there, and as it was then",
-    "changed": "the environment is there, but was changed since; no lockfile is kept with a report",
+    "changed": "the environment is there, but was changed since",
     "unreadable": "the environment is there, but not all of it can be read, so nobody knows whether it was changed",
-    "gone": "the environment is not there any more, and no lockfile is kept with a report",
+    "gone": "the environment is not there any more",
 }
 
 
@@ -147,22 +162,37 @@ def _state(report: Report) -> str:
         return "unreadable"
 
 
-def _ways(report: Report, state: str) -> Iterator[tuple[str, str]]:
+def _ways(report: Report, state: str, lock: Path | None) -> Iterator[tuple[str, str]]:
     """Yield what to type, each with a word that says what it does."""
-    target = _target(Path(report.prefix))
+    prefix = Path(report.prefix)
+    target = _target(prefix)
     if state == "unchanged":
         yield "use it", f"conda activate {target.split(' ', 1)[1]}"
-        yield "keep it", f"llmenv export {target} -o pixi.lock"
-        return
-    if state != "gone":
-        yield "see", f"llmenv history {target} --diff"
-    layers = [
-        f"--{what} {shlex.quote(name)}" for what, name in (("tier", report.tier), ("recipe", report.recipe)) if name
-    ]
-    if layers:
-        yield "again", f"llmenv create {' '.join(layers)} {_beside(Path(report.prefix), state)}"
+    elif state != "gone":
+        yield "compare", f"llmenv history {target} --diff"
+    beside = _target(prefix if state == "gone" else prefix.with_name(f"{prefix.name}-again"))
+    if lock is not None:
+        yield "again", f"llmenv create --lock {shlex.quote(str(lock))} {beside}"
+    elif state == "unchanged":
+        yield "lock it", f"llmenv export {target} --format conda-lock -o conda-lock.yml"
+    elif report.tier or report.recipe:
+        layers = [f"--{what} {shlex.quote(name)}" for what, name in _layers(report)]
+        yield "again", f"llmenv create {' '.join(layers)} {beside}"
         yield "", "this solves anew: to get these very versions, ask for those above that matter"
-    yield "next time", f"llmenv export {target} -o pixi.lock   after a pass, and `llmenv create --lock pixi.lock`"
+
+
+def _layers(report: Report) -> list[tuple[str, str]]:
+    return [(what, name) for what, name in (("tier", report.tier), ("recipe", report.recipe)) if name]
+
+
+def _account(number: int) -> str:
+    """Return who an account is: a lockfile says what is installed, so one should know whose it is."""
+    if number == os.geteuid():
+        return "you"
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"account {number}"
 
 
 def _target(prefix: Path) -> str:
@@ -170,8 +200,3 @@ def _target(prefix: Path) -> str:
 
     named = prefix.parent in user_config().envs_dirs
     return f"-n {shlex.quote(prefix.name)}" if named else f"-p {shlex.quote(str(prefix))}"
-
-
-def _beside(prefix: Path, state: str) -> str:
-    """Return a target for making it again: where it was, or beside what is there now."""
-    return _target(prefix if state == "gone" else prefix.with_name(f"{prefix.name}-again"))

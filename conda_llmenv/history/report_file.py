@@ -24,6 +24,9 @@ LARGEST = 8 * 2**20
 SHORT = 12
 """Digits of a fingerprint that names and tables show."""
 
+LOCK_SUFFIX = ".conda-lock.yml"
+"""By this end of its name a lockfile's format is known to whoever reads it."""
+
 _NAME = re.compile(
     r"(?P<stamp>[0-9]{8}T[0-9]{6}Z)-(?P<level>quick|full|deep)-(?P<fingerprint>[0-9a-f]{12}|none)"
     r"-(?P<host>[A-Za-z0-9._-]{1,64})-(?P<content>[0-9a-f]{8})\.json"
@@ -128,6 +131,12 @@ def file_name(report: Report, content: bytes) -> str:
     host = _ODD.sub("_", report.hostname)[:64] or "unknown"
     parts = (stamp(report), report.level.word, fingerprint, host, hashlib.sha256(content).hexdigest()[:8])
     return f"{'-'.join(parts)}.json"
+
+
+def lock_name(report: Report) -> str:
+    """Return the name of the lockfile of an environment in the state of a report; empty where the state is unknown."""
+    known = _FINGERPRINT.fullmatch(report.fingerprint)
+    return f"{report.fingerprint[:SHORT]}{LOCK_SUFFIX}" if known else ""
 
 
 def stamp(report: Report) -> str:

@@ -17,11 +17,13 @@ from conda_llmenv.history.files import publish, read_plain, why
 from conda_llmenv.history.places import HistoryFolder, history_folder
 from conda_llmenv.history.report_file import (
     LARGEST,
+    LOCK_SUFFIX,
     SHORT,
     as_kept,
     decode,
     encode,
     file_name,
+    lock_name,
     moment,
     parse_name,
     stamp,
@@ -30,6 +32,9 @@ from conda_llmenv.model import Level, Notice, Report
 
 INSIDE = Path("conda-meta", "llmenv", "reports")
 """Where an environment keeps the reports about itself."""
+
+LARGEST_LOCK = 64 * 2**20
+"""Bytes of the largest lockfile that is taken for one."""
 
 KEPT_INSIDE = 50
 """Reports that an environment keeps, besides the last whole pass."""
@@ -45,7 +50,7 @@ _TOLERANCE = dt.timedelta(days=1)
 
 
 class Kept(Struct, frozen=True):
-    """A report with its file and the account that wrote it."""
+    """A report with a file, its own or that of a lock, and the account that wrote this file."""
 
     path: Path
     report: Report
@@ -84,11 +89,26 @@ class Store:
         self._folder = folder
         self._tell = tell
 
-    def keep(self, report: Report) -> tuple[Notice, ...]:
-        """Put a report on record in both places, and return what a person should know of what could not be written."""
+    def keep(self, report: Report, lock: str = "") -> tuple[Notice, ...]:
+        """Put a report on record in both places, and return what a person should know of what could not be written.
+
+        Args:
+            report: of a run.
+            lock: text of a lockfile of the environment in that state, in the format of conda-lock; empty for none.
+        """
         content = encode(report)
-        name = file_name(report, content)
-        return (*self._keep_inside(Path(report.prefix), name, content), *self._keep_in_folder(name, content))
+        files = {file_name(report, content): content}
+        if lock and lock_name(report):
+            files = {lock_name(report): lock.encode(), **files}
+        return (*self._keep_inside(Path(report.prefix), files), *self._keep_in_folder(files))
+
+    def lock_of(self, report: Report) -> Kept | None:
+        """Return the lockfile that was kept of an environment in the state of a report, or None."""
+        name = lock_name(report)
+        for folder in (self._folder.path, Path(report.prefix) / INSIDE) if name else ():
+            with suppress(OSError):
+                return Kept(folder / name, report, read_plain(folder / name, LARGEST_LOCK)[1])
+        return None
 
     def reports(
         self,
@@ -151,19 +171,20 @@ class Store:
                 return report if proves(report) else None
         return None
 
-    def _keep_inside(self, prefix: Path, name: str, content: bytes) -> tuple[Notice, ...]:
+    def _keep_inside(self, prefix: Path, files: Mapping[str, bytes]) -> tuple[Notice, ...]:
         folder = prefix / INSIDE
         try:
             if not folder.parent.parent.is_dir():
                 return ()
             folder.mkdir(parents=True, exist_ok=True)
-            publish(folder / name, content)
+            for name, content in files.items():
+                publish(folder / name, content)
             self._drop_old(folder)
         except OSError as error:
             return () if error.errno in _NOT_OURS else (_unkept(folder, why(error)),)
         return ()
 
-    def _keep_in_folder(self, name: str, content: bytes) -> tuple[Notice, ...]:
+    def _keep_in_folder(self, files: Mapping[str, bytes]) -> tuple[Notice, ...]:
         folder = self._folder
         try:
             if folder.asked:
@@ -171,21 +192,24 @@ class Store:
             else:
                 folder.path.parent.mkdir(parents=True, exist_ok=True)
                 folder.path.mkdir(mode=0o700, exist_ok=True)
-            publish(folder.path / name, content)
+            for name, content in files.items():
+                publish(folder.path / name, content)
         except OSError as error:
             return (_unkept(folder.path, why(error), folder.asked),)
         return ()
 
     def _drop_old(self, folder: Path) -> None:
-        """Remove the oldest reports of an environment; the last whole pass stays, however long ago it was."""
+        """Remove the oldest reports of an environment; the last whole pass stays, however long ago it was.
+
+        Of the lockfiles the newest one stays.
+        """
         names = _names(folder)
-        if len(names) <= KEPT_INSIDE:
-            return
-        last = next((name for name in names if self._is_whole_pass(folder / name)), None)
-        for name in names[KEPT_INSIDE:]:
-            if name != last:
-                with suppress(OSError):  # another process may have been faster
-                    (folder / name).unlink()
+        old = names[KEPT_INSIDE:]
+        last = next((name for name in names if self._is_whole_pass(folder / name)), None) if old else None
+        locks = sorted(folder.glob(f"*{LOCK_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
+        for path in (*(folder / name for name in old if name != last), *locks[:-1]):
+            with suppress(OSError):  # another process may have been faster
+                path.unlink()
 
     def _is_whole_pass(self, path: Path) -> bool:
         named = parse_name(path.name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conda_llmenv.cli import remembering
 from conda_llmenv.cli.console import JSON_VERSION
 from conda_llmenv.history.store import INSIDE, Store
 from conda_llmenv.model import Level, Report, Status
@@ -154,34 +156,91 @@ def test_the_last_good_one_as_it_still_is(llmenv: Program, envs: Path, own: Stor
     ended = llmenv("history", "--last-good")
     assert ended.code == 0
     told = facts(ended.stdout)
-    assert told["passed"] == "2026-11-03 08:00 UTC, full, 1 checks, on gpu-01"
+    assert told["passed"] == "2026-11-03 08:00 UTC, full, 1 check, on gpu-01"
     assert told["env"] == f"{prefix} (tier h200, recipe sft)"
     assert told["machine"] == "NVIDIA H200 ×8, driver 580.95.05"
     assert told["versions"].startswith("python 3.12.4, torch 2.9.0, cuda 12.8")
     assert told["state"] == "the environment is there, and as it was then"
     assert told["use it"] == "conda activate sft"
-    assert told["keep it"] == "llmenv export -n sft -o pixi.lock"
+    assert told["lock"] == "none was kept"
+    assert told["lock it"] == "llmenv export -n sft --format conda-lock -o conda-lock.yml"
 
 
 def test_the_last_good_one_that_was_changed_since(llmenv: Program, envs: Path, own: Store) -> None:
-    """It promises nothing: no lockfile is kept, so it says how near one can get and what to do next time."""
+    """Where no lockfile was kept, it promises nothing: it says how near one can get."""
     prefix = environment(envs / "sft")
     keep(own, report(prefix, 1, tier="h200", recipe="sft"))
     told = facts(llmenv("history", "-n", "sft", "--last-good").stdout)
-    assert "was changed since; no lockfile is kept" in told["state"]
-    assert told["see"] == "llmenv history -n sft --diff"
+    assert told["state"] == "the environment is there, but was changed since"
+    assert told["lock"] == "none was kept"
+    assert told["compare"] == "llmenv history -n sft --diff"
     assert told["again"] == "llmenv create --tier h200 --recipe sft -n sft-again"
-    assert "export -n sft -o pixi.lock" in told["next time"]
+    assert "this solves anew" in told[""]
     assert "use it" not in told
+
+
+def test_the_last_good_one_is_made_again(llmenv: Program, envs: Path, own: Store, tmp_path: Path) -> None:
+    """With a proof goes a lockfile; when the environment is gone, what is told to be typed brings it back as it was."""
+    llmenv.write("llmenv.yml", "channels: [conda-forge, nodefaults]\ndependencies: [python, six]\n")
+    assert llmenv("create", "-n", "sft", "--no-verify").code == 0
+    prefix = envs / "sft"
+    made = sorted(path.name for path in (prefix / "conda-meta").glob("*.json"))
+    assert remembering.keep(own, report(prefix, fingerprint=fingerprint(prefix))) == ()
+    told = facts(llmenv("history", "--last-good").stdout)
+    assert told["use it"] == "conda activate sft"
+    assert told["again"].endswith("-n sft-again")
+    assert llmenv("remove", "-n", "sft", "-y").code == 0
+    llmenv.write("llmenv.yml", "dependencies: []\n")
+    ended = llmenv("history", "--last-good")
+    assert facts(ended.stdout)["lock"].endswith(f"{fingerprint_in(own)[:12]}.conda-lock.yml, written by you")
+    program, *arguments = shlex.split(facts(ended.stdout)["again"])
+    assert program == "llmenv"
+    assert llmenv(*arguments, "--no-verify").code == 0
+    assert sorted(path.name for path in (prefix / "conda-meta").glob("*.json")) == made
+
+
+def fingerprint_in(kept: Store) -> str:
+    """The fingerprint of the newest report."""
+    return next(kept.reports()).fingerprint
+
+
+def test_a_lock_is_kept_with_a_proof_alone(llmenv: Program, envs: Path, own: Store, tmp_path: Path) -> None:
+    """Not with a preflight, a failure or a part, nor where the environment has changed while it was verified."""
+    prefix = environment(envs / "sft")
+    now = fingerprint(prefix)
+    others: list[dict[str, Any]] = [
+        {"level": Level.QUICK},
+        {"whole": False},
+        {"unproven": "why"},
+        {"fingerprint": "ab" * 32},
+    ]
+    for day, fields in enumerate(others):
+        remembering.keep(own, report(prefix, day, **{"fingerprint": now, **fields}))
+    remembering.keep(own, report(prefix, 5, FAILED, fingerprint=now))
+    assert list((prefix / INSIDE).glob("*lock*")) == []
+    remembering.keep(own, report(prefix, 6, fingerprint=now))
+    assert len(list((prefix / INSIDE).glob("*lock*"))) == 1
+
+
+def test_an_environment_keeps_one_lock(llmenv: Program, envs: Path, own: Store) -> None:
+    """The newest; the folder keeps them all."""
+    prefix = environment(envs / "sft")
+    for number in range(3):
+        (prefix / "bin").mkdir(exist_ok=True)
+        (prefix / "bin" / f"tool{number}").touch()
+        remembering.keep(own, report(prefix, number, fingerprint=fingerprint(prefix)))
+    (lock,) = (prefix / INSIDE).glob("*.conda-lock.yml")
+    assert lock.name.startswith(fingerprint(prefix)[:12])
+    assert len(list(Path(llmenv.environ["HOME"], ".local/share/llmenv/history").glob("*.conda-lock.yml"))) == 3
 
 
 def test_the_last_good_one_that_is_gone(llmenv: Program, envs: Path, own: Store) -> None:
     """With a path that has to be quoted."""
     keep(own, report("/gone/my env; rm -rf ~", 1, recipe="sft"))
     told = facts(llmenv("history", "--last-good").stdout)
-    assert "not there any more" in told["state"]
+    assert told["state"] == "the environment is not there any more"
     assert told["again"] == "llmenv create --recipe sft -p '/gone/my env; rm -rf ~'"
-    assert "see" not in told
+    assert "compare" not in told
     result_json = llmenv("history", "--last-good", "--json").result()
     assert result_json["environment"] == "gone"
     assert result_json["ways"][0]["type"] == told["again"]
