@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -160,11 +161,11 @@ def _unasked(scene: Scene, seen: Mapping[str, Any], problem: str, what: str) -> 
 
 def _is_told(text: str) -> bool:
     """Return whether a cell holds an answer; ``[N/A]``, ``[Not Supported]`` and their like are none."""
-    return bool(text) and not text.startswith("[") and text.lower() not in {"n/a", "not supported", "err!"}
+    return bool(text) and re.search(r"^\[|n/a|not supported|err!|unknown|deprecated", text, re.IGNORECASE) is None
 
 
 def _is_set(text: str) -> bool:
-    return _is_told(text) and text.lower() not in {"0", "no", "false", "none", "disabled"}
+    return text.lower() in {"yes", "true"} or (text.isdigit() and int(text) > 0)
 
 
 def _state(card: Card) -> str:

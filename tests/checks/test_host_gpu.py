@@ -138,6 +138,12 @@ GEFORCE = {name: "[N/A]" for name in card() if name.startswith(("ecc", "retired"
         ([card(remapped_rows__pending="Yes")], "", Status.FAIL, "waits to be remapped"),
         ([card(remapped_rows__pending="1")], "", Status.FAIL, "waits to be remapped"),
         ([card(remapped_rows__failure="Yes")], "", Status.FAIL, "could not be remapped"),
+        (
+            [card(remapped_rows__failure="Requested functionality has been deprecated")],
+            "",
+            Status.PASS,
+            "no memory errors",
+        ),
         ([card(retired_pages__pending="Yes")], "", Status.FAIL, "waits to be retired"),
         ([card(ecc__errors__uncorrected__volatile__total="[GPU requires reset]")], "", Status.FAIL, "has to be reset"),
         ([GEFORCE], "", Status.PASS, "no error-correcting memory"),

@@ -359,6 +359,14 @@ def test_smi_that_hangs(prefix: Path, tmp_path: Path) -> None:
     assert end.strays == ()
 
 
+def test_smi_that_leaves_a_child_behind(prefix: Path, tmp_path: Path) -> None:
+    """A child that keeps the output open neither holds the probe up for ever nor outlives it."""
+    end = look(prefix, "gpu-health", environ=smi(tmp_path / "bin", "sleep 600 & exit 0"))
+    assert end.observations[0].values["problem"] == "nvidia-smi printed nothing"
+    assert end.seconds < 10
+    assert end.strays == ("sleep 600",)
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
     [
@@ -367,6 +375,7 @@ def test_smi_that_hangs(prefix: Path, tmp_path: Path) -> None:
         ("echo NVIDIA-SMI has failed because it could not talk to the driver; exit 9", "ended with status 9"),
         ("kill -SEGV $$", "ended with status -11"),
         ("exit 0", "printed nothing"),
+        ("yes 0, GPU", "prints without end"),
     ],
 )
 def test_smi_that_prints_no_cards(prefix: Path, tmp_path: Path, script: str, words: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +15,17 @@ RECORDED = "run/llmenv"
 """Folder, below the root of a recorded machine, of what has no file on a real one."""
 
 LARGEST = 4 * 2**20
-"""Bytes of a file that are read; those of the kernel are far smaller."""
+"""Bytes that are read of a file or of what a program prints; what is meant to be read is far smaller."""
+
+CHUNK = 2**16
 
 
 LAST_SECONDS = 1.0
 """How long a killed program may take to go."""
+
+
+LOOK_SECONDS = 0.2
+"""How often a silent program is looked after."""
 
 
 class Machine:
@@ -72,7 +80,7 @@ class Answer:
 
 
 def ask(argv: Sequence[str], seconds: float, environ: Mapping[str, str] | None = None) -> Answer:
-    """Run a program and return its :class:`Answer`; one that does not end is killed, with what it started.
+    """Run a program and return its :class:`Answer`; one that does not end is killed, with its process group.
 
     A program that is stuck inside the driver does not even die of SIGKILL, so nothing here waits long for that.
     """
@@ -87,11 +95,32 @@ def ask(argv: Sequence[str], seconds: float, environ: Mapping[str, str] | None =
         )
     except OSError as error:
         return Answer(problem=f"cannot be started: {error.strerror or error}")
-    try:
-        out, _ = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
+    out, problem = _read(child, seconds)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(0 if problem else LAST_SECONDS)
+    if child.returncode is None:
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             os.killpg(child.pid, signal.SIGKILL)
             child.wait(LAST_SECONDS)
-        return Answer(status=-signal.SIGKILL, problem=f"gave no answer within {seconds:.0f} s")
-    return Answer(out.decode("utf-8", "replace"), child.returncode)
+    return Answer(out.decode("utf-8", "replace"), child.returncode or 0, problem)
+
+
+def _read(child: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, str]:
+    """Return what a program prints until it has ended, and why that was not waited for.
+
+    A child that it left behind may keep its output open, so the end of the program itself counts.
+    """
+    deadline = time.monotonic() + seconds
+    printed = b""
+    with child.stdout as stream:  # type: ignore[union-attr]  # asked for with PIPE
+        while len(printed) <= LARGEST:
+            ended = child.poll() is not None
+            if select.select([stream], [], [], LOOK_SECONDS)[0]:
+                chunk = os.read(stream.fileno(), CHUNK)
+                printed += chunk
+                ended = not chunk
+            if ended:
+                return printed, ""
+            if time.monotonic() > deadline:
+                return printed, f"gave no answer within {seconds:.0f} s"
+    return printed, "prints without end"

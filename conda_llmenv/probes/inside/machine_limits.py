@@ -44,7 +44,7 @@ def shm(machine: Machine) -> dict[str, Any]:
 
 def _write_error() -> str:
     try:
-        with tempfile.NamedTemporaryFile(prefix="llmenv-", dir=SHM, buffering=0) as file:
+        with tempfile.TemporaryFile(dir=SHM, buffering=0) as file:
             rest = WRITTEN
             while rest:
                 rest -= file.write(b"\0" * rest)

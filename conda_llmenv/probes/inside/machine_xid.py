@@ -24,7 +24,7 @@ PREFIX = re.compile(r"\d+,\d+,(\d+),[^;]*;|\s*(?:<\d+>)?\[\s*(\d+\.\d+)\]")
 """Microseconds since boot in a record of ``/dev/kmsg``, seconds in a line of ``dmesg``."""
 
 LONGEST = 160
-KEPT = 20
+KEPT = 100
 
 
 def xid(machine: Machine) -> dict[str, Any]:
