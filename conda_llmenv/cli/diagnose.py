@@ -77,6 +77,8 @@ def _report(source: str, diagnosis: Diagnosis) -> None:
     lines = _counted(diagnosis.extent.lines, "line")
     if not diagnosis.findings:
         console.out(f"nothing in {source} is known here ({lines})")
+        if diagnosis.unknown is not None:
+            console.out(f"\nits first error is on {_place(diagnosis.unknown)}\n  {diagnosis.unknown.text}")
         console.say("\nhint: give the log of the rank that failed first, with its whole traceback")
         return
     roots = [one.finding for one in diagnosis.findings if one.because is None]
@@ -128,8 +130,13 @@ def _json(log: str, diagnosis: Diagnosis) -> dict[str, Any]:
         "file": log,
         "lines": diagnosis.extent.lines,
         "bytes": diagnosis.extent.size,
+        "first_unknown_error": _unknown_json(diagnosis.unknown),
         "findings": [_finding_json(one) for one in diagnosis.findings],
     }
+
+
+def _unknown_json(finding: Finding | None) -> dict[str, Any] | None:
+    return None if finding is None else {"line": finding.line, "count": finding.count, "text": finding.text}
 
 
 def _finding_json(one: Explained) -> dict[str, Any]:

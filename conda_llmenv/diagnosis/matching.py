@@ -26,9 +26,10 @@ _UNITS = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2
 
 
 class Diagnosis(Struct, frozen=True):
-    """What a log shows, roots first, and how much was read."""
+    """What a log shows, roots first; the first error in it that no rule knows; and how much was read."""
 
     findings: tuple[Explained, ...]
+    unknown: Finding | None
     extent: Extent
 
 
@@ -55,7 +56,9 @@ def read_log(chunks: Iterable[bytes], prefilter: Prefilter) -> Diagnosis:
     extent, matcher = Extent(), Matcher(prefilter.rules)
     for excerpt in excerpts(chunks, prefilter, extent):
         matcher.look(excerpt)
-    return Diagnosis(ordered(matcher.findings.values()), extent)
+    known = [one for one in matcher.findings.values() if not one.rule.unknown]
+    unknown = next((one for one in matcher.findings.values() if one.rule.unknown), None)
+    return Diagnosis(ordered(known), unknown, extent)
 
 
 class Matcher:

@@ -39,6 +39,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         otherwise: words for groups that a pattern did not find.
         each: the group that tells one finding of this rule from another, such as the library that is missing.
         general: told only where no other rule knows the line.
+        unknown: what shows an error of some kind, but not which; told only where nothing is known.
         stops: whether a run ends by it; what does not stop a run is told after what does.
         at_least: two groups with sizes, such as ``2.00 GiB``, the first not the smaller one; ``a - b`` computes.
         follows: rules whose finding explains this one, or ``*``.
@@ -56,6 +57,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     otherwise: dict[str, str] = {}
     each: str = ""
     general: bool = False
+    unknown: bool = False
     stops: bool = True
     at_least: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
