@@ -25,9 +25,6 @@ SMALL_BYTES = 4 * MIB
 FREE_SHARE = 8
 """A message takes at most this part of a card's free memory: one buffer of its size, and what others hold."""
 
-Run = tuple[int, int]
-"""Repetitions: for warm-up, and of those that count."""
-
 
 def look(world: World, values: dict[str, Any]) -> None:
     """Tell bytes, seconds (median), algbw and busbw in GB/s of each operation."""
@@ -54,13 +51,13 @@ def _size(world: World) -> int:
     return size // (4 * world.size) * 4 * world.size
 
 
-def _measure(world: World, name: str, size: int, repeats: Run) -> dict[str, float]:
+def _measure(world: World, name: str, size: int, repeats: tuple[int, int]) -> dict[str, float]:
     make, factor = OPERATIONS[name]
     operation = make(world, size // 4)
     warm, counted = repeats
     seconds = []
     for number in range(warm + counted):
-        world.step("{} of {} MiB, {} of {}".format(name, size // MIB, number + 1, warm + counted))
+        world.step(f"{name} of {size // MIB} MiB, {number + 1} of {warm + counted}")
         world.barrier()
         started = time.perf_counter()
         operation()

@@ -22,12 +22,6 @@ SMALL_SIZES = (1, 1001)
 UNSUPPORTED = ("not support", "unsupported", "not implemented", "no backend")
 """Parts of what a backend says that lacks an operation; every rank meets it, so they stay in step."""
 
-Case = tuple[int, Any]
-"""Elements and dtype."""
-
-Seen = tuple[Any, Any]
-"""What came and what should have come."""
-
 
 def look(world: World, values: dict[str, Any]) -> None:
     """Tell for each operation whether every value came as it should, or the first that did not."""
@@ -43,7 +37,8 @@ def pattern(world: World, rank: int, count: int, dtype: Any, start: int = 0) -> 
     return ((31 * positions + 977 * rank) % PRIME).to(dtype)
 
 
-def _cases(world: World) -> Iterator[Case]:
+def _cases(world: World) -> Iterator[tuple[int, Any]]:
+    """Yield elements and dtype."""
     import torch
 
     for count in SMALL_SIZES if world.small else SIZES:
@@ -51,10 +46,10 @@ def _cases(world: World) -> Iterator[Case]:
     yield 1001, torch.float32
 
 
-def _try(world: World, name: str, operation: Callable[[World, int, Any], Seen]) -> dict[str, Any]:
+def _try(world: World, name: str, operation: Callable[[World, int, Any], tuple[Any, Any]]) -> dict[str, Any]:
     cases = 0
     for count, dtype in _cases(world):
-        what = "{} of {} {}".format(name, count, str(dtype).replace("torch.", ""))
+        what = f"{name} of {count} {str(dtype).replace('torch.', '')}"
         world.step(what)
         try:
             got, expected = operation(world, count, dtype)
@@ -84,7 +79,7 @@ def _difference(got: Any, expected: Any) -> dict[str, Any]:
     }
 
 
-def _sum(world: World, count: int, dtype: Any) -> Seen:
+def _sum(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch.distributed as dist
 
     mine = pattern(world, world.rank, count, dtype)
@@ -92,7 +87,7 @@ def _sum(world: World, count: int, dtype: Any) -> Seen:
     return mine, sum(pattern(world, rank, count, dtype) for rank in range(world.size))
 
 
-def _max(world: World, count: int, dtype: Any) -> Seen:
+def _max(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch
     import torch.distributed as dist
 
@@ -102,7 +97,7 @@ def _max(world: World, count: int, dtype: Any) -> Seen:
     return mine, every.max(dim=0).values
 
 
-def _gather(world: World, count: int, dtype: Any) -> Seen:
+def _gather(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch
     import torch.distributed as dist
 
@@ -112,7 +107,7 @@ def _gather(world: World, count: int, dtype: Any) -> Seen:
     return torch.cat(parts), torch.cat([pattern(world, rank, count, dtype) for rank in range(world.size)])
 
 
-def _broadcast(world: World, count: int, dtype: Any) -> Seen:
+def _broadcast(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch.distributed as dist
 
     last = world.size - 1
@@ -121,7 +116,7 @@ def _broadcast(world: World, count: int, dtype: Any) -> Seen:
     return mine, pattern(world, last, count, dtype)
 
 
-def _reduce_scatter(world: World, count: int, dtype: Any) -> Seen:
+def _reduce_scatter(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     whole = pattern(world, world.rank, count * world.size, dtype)
     mine = whole.new_zeros(count)
     single("reduce_scatter")(mine, whole)
@@ -129,7 +124,7 @@ def _reduce_scatter(world: World, count: int, dtype: Any) -> Seen:
     return mine, sum(pattern(world, rank, count, dtype, start) for rank in range(world.size))
 
 
-def _all_to_all(world: World, count: int, dtype: Any) -> Seen:
+def _all_to_all(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch
     import torch.distributed as dist
 
@@ -140,7 +135,7 @@ def _all_to_all(world: World, count: int, dtype: Any) -> Seen:
     return got, torch.cat([pattern(world, rank, count, dtype, start) for rank in range(world.size)])
 
 
-def _ring(world: World, count: int, dtype: Any) -> Seen:
+def _ring(world: World, count: int, dtype: Any) -> tuple[Any, Any]:
     import torch
     import torch.distributed as dist
 
@@ -155,7 +150,7 @@ def _ring(world: World, count: int, dtype: Any) -> Seen:
     return got, pattern(world, before, count, dtype)
 
 
-OPERATIONS: dict[str, Callable[[World, int, Any], Seen]] = {
+OPERATIONS: dict[str, Callable[[World, int, Any], tuple[Any, Any]]] = {
     "all_reduce SUM": _sum,
     "all_reduce MAX": _max,
     "all_gather": _gather,

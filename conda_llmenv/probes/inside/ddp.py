@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from . import tiny_model as tiny
@@ -43,7 +44,7 @@ def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, A
     whole = tiny.gradients_of(alone, tiny.samples(range(tiny.PER_RANK * world.size), dtype, world.device))
     batch = tiny.samples(shard, dtype, world.device)
     own = tiny.gradients_of(alone, batch)
-    world.step("wrapping a {} model in DDP".format(name))
+    world.step(f"wrapping a {name} model in DDP")
     wrapped = torch.nn.parallel.DistributedDataParallel(
         model, device_ids=[world.device.index] if world.backend == "nccl" else None
     )
@@ -51,14 +52,14 @@ def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, A
         "initial": tiny.hash_of(start),
         "wrapped": tiny.hash_of(tiny.hashes(model.named_parameters())),
     }
-    world.step("a DDP step of this rank alone, {}".format(name))
+    world.step(f"a DDP step of this rank alone, {name}")
     with wrapped.no_sync():
         tiny.loss_of(wrapped, batch).backward()
     told["local"] = tiny.compared(_gradients(model), own)["error"]
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     losses = []
     for number in range(STEPS):
-        world.step("DDP step {} of {}, {}".format(number + 1, STEPS, name))
+        world.step(f"DDP step {number + 1} of {STEPS}, {name}")
         optimizer.zero_grad(set_to_none=True)
         loss = tiny.loss_of(wrapped, batch)
         loss.backward()
@@ -76,7 +77,7 @@ def _steps(world: World, name: str, dtype: Any, shard: list[int]) -> dict[str, A
     }
 
 
-def _against(model: Any, whole: tiny.Gradients, own: tiny.Gradients) -> dict[str, Any]:
+def _against(model: Any, whole: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     got = _gradients(model)
     return {
         **tiny.compared(got, whole),

@@ -15,7 +15,7 @@ def look(world: World, values: dict[str, Any]) -> None:
 
     fully_shard = _fully_shard()
     if fully_shard is None:
-        values["absent"] = "torch {} has no fully_shard".format(torch.__version__)
+        values["absent"] = f"torch {torch.__version__} has no fully_shard"
         return
     count = tiny.PER_RANK * world.size
     model = tiny.build(torch.float32, world.device)

@@ -87,7 +87,7 @@ def join(world: World) -> None:
 
     if world.backend == "nccl":
         torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
-    world.step("joining the process group ({})".format(world.backend))
+    world.step(f"joining the process group ({world.backend})")
     dist.init_process_group(world.backend, timeout=dt.timedelta(seconds=world.limit))
     if world.backend == "nccl":
         world.device = torch.device("cuda", torch.cuda.current_device())
@@ -117,10 +117,10 @@ def _wait_for_others(world: World, raised: str) -> None:
     import torch.distributed as dist
 
     patience = dt.timedelta(seconds=PATIENCE)
-    keys = ["llmenv/{}/{}".format(raised, rank) for rank in range(world.size)]
+    keys = [f"llmenv/{raised}/{rank}" for rank in range(world.size)]
     try:
         store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), timeout=patience)
         store.set(keys[world.rank], "raised")
         store.wait(keys, patience)
     except Exception as error:  # a rank that is gone or hangs is what this wait allows for
-        sys.stderr.write("not every rank raised: {}\n".format(str(error).splitlines()[0]))
+        sys.stderr.write(f"not every rank raised: {str(error).splitlines()[0]}\n")

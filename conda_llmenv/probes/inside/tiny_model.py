@@ -19,8 +19,6 @@ LENGTH = 4
 PER_RANK = 8
 """Samples of one rank in a step."""
 
-Gradients = Mapping[str, Any]
-
 
 def build(dtype: Any, device: Any) -> Any:
     """Return the model, the same wherever the seed is the same: made on the CPU in float32 and then moved."""
@@ -61,7 +59,7 @@ def gradients_of(model: Any, batch: tuple[Any, Any]) -> dict[str, Any]:
     return {name: parameter.grad.detach().clone() for name, parameter in model.named_parameters()}
 
 
-def compared(got: Gradients, expected: Gradients) -> dict[str, float]:
+def compared(got: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, float]:
     """Return how gradients differ from those expected.
 
     Returns:
@@ -79,7 +77,7 @@ def compared(got: Gradients, expected: Gradients) -> dict[str, float]:
     }
 
 
-def precision(gradients: Gradients) -> str:
+def precision(gradients: Mapping[str, Any]) -> str:
     """Return the narrowest dtype that holds every value exactly: gradients that were rounded give themselves away."""
     import torch
 
@@ -104,10 +102,10 @@ def _bytes(tensor: Any) -> bytes:
 
 def hash_of(named: Mapping[str, str]) -> str:
     """Return one short hash of many."""
-    return hashlib.sha256("".join("{}={};".format(*item) for item in named.items()).encode()).hexdigest()[:8]
+    return hashlib.sha256("".join(f"{name}={value};" for name, value in named.items()).encode()).hexdigest()[:8]
 
 
-def _flat(tensors: Gradients, order: Gradients) -> Any:
+def _flat(tensors: Mapping[str, Any], order: Mapping[str, Any]) -> Any:
     import torch
 
     return torch.cat([tensors[name].detach().to("cpu", torch.float64).flatten() for name in order])
