@@ -268,7 +268,8 @@ def _xid(scene: Scene) -> Finding:
     detail = tuple(_event(event) for event in events)
     for status, found in ((Status.FAIL, recent), (Status.WARN, fatal), (Status.WARN, doubtful)):
         if found:
-            return Finding(status, _worst(found), str(len(events)), "no error of a card", detail=detail)
+            codes = ", ".join(f"Xid {code}" for code in sorted({event["code"] for event in found}))
+            return Finding(status, _worst(found), codes, "no error of a card", detail=detail)
     words = f"{len(events)} errors of programs, none of a card" if events else "no error of a card in the kernel log"
     return Finding(Status.PASS, words, str(len(events)), "no error of a card", detail=detail)
 
@@ -290,8 +291,8 @@ def _age(event: Mapping[str, Any]) -> float:
 
 def _ago(event: Mapping[str, Any]) -> str:
     age = event.get("age")
-    if age is None:
-        return ""
+    if age is None or age < 60:  # noqa: PLR2004 - seconds of a minute
+        return "" if age is None else ", just now"
     return f", {age / 3600:.0f} h ago" if age >= 3600 else f", {age / 60:.0f} min ago"  # noqa: PLR2004 - seconds of an hour
 
 
@@ -315,7 +316,7 @@ CHECKS = (
         "xid",
         "the kernel log has no error of a card",
         _xid,
-        "drain the node, keep the log, and reset the card: sudo nvidia-smi -r",
+        "sudo nvidia-smi -r        (drain the node first; sudo reboot where that does not help)",
         level=Level.FULL,
     ),
 )

@@ -42,7 +42,10 @@ def _shm(scene: Scene) -> Finding:
     workers, batch = _workers(scene)
     needed = workers * BATCHES * batch
     asked = any(name in scene.settings for name in ("workers", "batch_mb"))
-    measured, expected = f"{amount(free)} free of {amount(size)}", need(max(SHM_LEAST, needed if asked else 0))
+    measured, expected = (
+        f"{amount(free)} free of {amount(size)}",
+        f"{need(max(SHM_LEAST, needed if asked else 0))} free",
+    )
     if write:
         return Finding(Status.FAIL, f"{SHM} cannot be written: {write}", measured, expected)
     if free >= SHM_LEAST and not (asked and free < needed):
