@@ -7,6 +7,10 @@ from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
 
 
+FAILED = "failed: "
+"""How the one problem begins after which there is no activated environment at all."""
+
+
 def _python(scene: Scene) -> Finding:
     seen = scene.values("python")
     version, prefix = str(seen["version"]), str(seen["prefix"])
@@ -21,7 +25,24 @@ def _python(scene: Scene) -> Finding:
     return Finding(Status.PASS, f"{seen['implementation']} {version}", version)
 
 
+def _activation(scene: Scene) -> Finding:
+    problems = tuple(str(problem) for problem in scene.values("activation")["problems"])
+    if not problems:
+        return Finding(Status.PASS, "activation sets what it should")
+    failed = problems[0].startswith(FAILED)
+    status = Status.FAIL if failed else Status.WARN
+    return Finding(status, problems[0].removeprefix(FAILED), detail=problems[1:])
+
+
 CHECKS = (
+    Check(
+        id="activation",
+        title="it can be activated",
+        group="runtime",
+        level=Level.QUICK,
+        judge=_activation,
+        fix="the package that brought the script is named by `conda package --which PATH`; update or remove it",
+    ),
     Check(
         id="python",
         title="its own Python runs",

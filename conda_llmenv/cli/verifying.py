@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from conda_llmenv import process
@@ -52,20 +52,20 @@ def _packages(asked: Mapping[str, Any]) -> tuple[str, ...]:
 def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
     """Return the ladder's tools for one environment, as they are for a person who has activated it."""
     from conda_llmenv.history.store import default_store
-    from conda_llmenv.prefix.activated import activated_environ
     from conda_llmenv.prefix.fingerprint import fingerprint
 
-    environ = functools.cache(lambda: activated_environ(prefix, os.environ, process.run).environ)
+    activated = _activated(prefix)
     store = default_store(os.environ, getattr(user_config().llmenv, "history", None))
 
     def probe(place: Path, run: ProbeRun) -> ProbeEnd:
-        return run_probe(place, run, environ() if run.isolated else os.environ)
+        return run_probe(place, run, activated.environ if run.isolated else os.environ)
 
     def earlier(place: Path | None) -> Iterable[Report]:
         return store.reports(place, trusted=place is not None)
 
     return VerifyTools(
         probe=probe,
+        activation_problems=activated.problems,
         host=host_facts,
         tables=tables,
         fingerprint=fingerprint,
@@ -78,6 +78,25 @@ def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
         folder=str(Path.cwd()),
         **more,
     )
+
+
+class _Activation(Struct, frozen=True):
+    """The variables of an activated shell, and what did not go well on the way to them."""
+
+    environ: Mapping[str, str]
+    problems: tuple[str, ...]
+
+
+def _activated(prefix: Path) -> _Activation:
+    """Activate an environment; where that fails, nothing but its commands and variables is in force."""
+    from conda_llmenv.prefix.activated import activated_environ
+
+    try:
+        found = activated_environ(prefix, os.environ, process.run)
+    except PrefixError as error:
+        path = f"{prefix / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+        return _Activation({**os.environ, "PATH": path, "CONDA_PREFIX": str(prefix)}, (f"failed: {error.message}",))
+    return _Activation(found.environ, tuple(notice.message for notice in found.notices))
 
 
 def run_ladder(request: VerifyRequest, *, shown: bool = False) -> tuple[Report, tuple[Notice, ...]]:

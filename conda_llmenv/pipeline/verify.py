@@ -77,6 +77,7 @@ class VerifyTools(Struct, frozen=True):
 
     Attributes:
         probe: runs a probe inside the environment.
+        activation_problems: what went wrong while it was activated; one that begins with ``failed:`` ended it.
         host: reads this machine.
         tables: the dated tables of drivers, cards and frameworks.
         fingerprint: hash of what is installed in a prefix.
@@ -102,6 +103,7 @@ class VerifyTools(Struct, frozen=True):
     hostname: str = ""
     root: str = "/"
     folder: str = ""
+    activation_problems: tuple[str, ...] = ()
     on_result: Callable[[CheckResult], None] = lambda _result: None
     on_stage: Callable[[Sequence[Check]], None] = lambda _checks: None
 
@@ -186,6 +188,7 @@ class _Ladder:
             settings=subject.settings,
             variables=subject.variables,
             environ=tools.environ,
+            seen={"activation": (Observation("activation", {"problems": list(tools.activation_problems)}),)},
         )
         self.course = Course(
             level=request.level,

@@ -224,3 +224,19 @@ def test_nothing_is_written_next_to_the_modules(llmenv: Program, prefix: Path) -
     assert first == second
     assert subprocess.run([prefix / "bin" / "python", "-c", "import six"], check=False).returncode == 0
     assert llmenv("verify", "-p", prefix, "--quick").code == 0, "compiled files do not count"
+
+
+def test_a_script_that_fails_on_activation_is_named(llmenv: Program, prefix: Path) -> None:
+    """Conda goes on after a script that fails, so that is a warning; what never ends it is a failure."""
+    made(llmenv, prefix, "six")
+    scripts = prefix / "etc" / "conda" / "activate.d"
+    scripts.mkdir(parents=True)
+    (scripts / "a-fails.sh").write_text("export SEEN=1\nfalse\n")
+    found = checks(llmenv("verify", "-p", prefix, "--json").stdout)["activation"]
+    assert found["status"] == "warn"
+    assert "a-fails.sh" in str(found["summary"])
+    (scripts / "b-replaces.sh").write_text("exec sleep 0\n")
+    ended = llmenv("verify", "-p", prefix, "--json")
+    assert ended.code == 1
+    assert "b-replaces.sh" in str(checks(ended.stdout)["activation"]["summary"])
+    assert checks(ended.stdout)["imports"]["status"] == "pass", "what can be looked at is looked at all the same"
