@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,6 +14,9 @@ from conda_llmenv.model import Level, Report, Status
 MODEL_LIBRARIES = ("transformers", "trl", "torchtune", "litgpt", "megatron-core", "vllm")
 ACCELERATORS = ("accelerate", "deepspeed", "flash-attn", "peft", "bitsandbytes", "xformers", "liger-kernel")
 """What the two columns of libraries are looked for in."""
+
+RECORD = "record"
+"""Group of the line by which a preflight says whether a whole pass is on record."""
 
 MOVED = 0.1
 """The part by which a figure has to differ to be named in a comparison."""
@@ -94,7 +98,7 @@ def card(report: Report) -> str:
 def verdict(report: Report) -> str:
     """Return what a report came to, in a few words for a table."""
     if report.by_status(Status.FAIL):
-        return "failed"
+        return "no pass on record" if _is_only_unrecorded(report) else "failed"
     if report.by_status(Status.ERROR):
         return "could not be run"
     if not report.results or all(result.status is Status.SKIP for result in report.results):
@@ -121,12 +125,17 @@ def differences(before: Report, after: Report) -> tuple[Difference, ...]:
 
 def _speaker(those: list[Report]) -> Report:
     """Return the report that speaks for a combination: a failure since the last pass, else the highest pass."""
-    good = []
-    for report in those:
-        if not passed(report):
-            break
-        good.append(report)
-    return max(good, key=lambda one: (one.whole and not one.reused_from, one.level)) if good else those[0]
+    telling = [report for report in those if not _is_only_unrecorded(report)]
+    good = list(itertools.takewhile(passed, telling))
+    if good:
+        return max(good, key=lambda one: (one.whole and not one.reused_from, one.level))
+    return telling[0] if telling else those[0]
+
+
+def _is_only_unrecorded(report: Report) -> bool:
+    """Return whether a preflight found nothing wrong but that nobody has verified this environment on this machine."""
+    failed = report.by_status(Status.FAIL, Status.ERROR)
+    return bool(failed) and all(result.group == RECORD for result in failed)
 
 
 def _named(names: Iterable[str], versions: Mapping[str, str]) -> str:

@@ -24,8 +24,7 @@ LARGEST = 8 * 2**20
 SHORT = 12
 """Digits of a fingerprint that names and tables show."""
 
-LOCK_SUFFIX = ".conda-lock.yml"
-"""By this end of its name a lockfile's format is known to whoever reads it."""
+_LOCK_NAME = re.compile(r"[0-9a-f]{12}\.conda-lock\.yml")
 
 _NAME = re.compile(
     r"(?P<stamp>[0-9]{8}T[0-9]{6}Z)-(?P<level>quick|full|deep)-(?P<fingerprint>[0-9a-f]{12}|none)"
@@ -134,9 +133,16 @@ def file_name(report: Report, content: bytes) -> str:
 
 
 def lock_name(report: Report) -> str:
-    """Return the name of the lockfile of an environment in the state of a report; empty where the state is unknown."""
-    known = _FINGERPRINT.fullmatch(report.fingerprint)
-    return f"{report.fingerprint[:SHORT]}{LOCK_SUFFIX}" if known else ""
+    """Return the name of the lockfile of an environment in the state of a report; empty where the state is unknown.
+
+    By the end of it, whoever reads a lockfile knows its format.
+    """
+    return f"{report.fingerprint[:SHORT]}.conda-lock.yml" if _FINGERPRINT.fullmatch(report.fingerprint) else ""
+
+
+def is_lock_name(name: str) -> bool:
+    """Return whether a lockfile that belongs to reports can be called so."""
+    return _LOCK_NAME.fullmatch(name) is not None
 
 
 def stamp(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +18,12 @@ from conda_llmenv.history.files import publish, read_plain, why
 from conda_llmenv.history.places import HistoryFolder, history_folder
 from conda_llmenv.history.report_file import (
     LARGEST,
-    LOCK_SUFFIX,
     SHORT,
     as_kept,
     decode,
     encode,
     file_name,
+    is_lock_name,
     lock_name,
     moment,
     parse_name,
@@ -39,8 +40,9 @@ LARGEST_LOCK = 64 * 2**20
 KEPT_INSIDE = 50
 """Reports that an environment keeps, besides the last whole pass."""
 
-MOST = 2000
-"""Files that are looked at in one folder, the newest ones."""
+MOST = 500
+"""Files of one level that are looked at in one folder, the newest ones; the preflights of a thousand jobs a day do not
+hide the pass of last week."""
 
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
 """Why the environment may keep none: it is somebody else's, or gone. The other folder has the report then."""
@@ -206,7 +208,8 @@ class Store:
         names = _names(folder)
         old = names[KEPT_INSIDE:]
         last = next((name for name in names if self._is_whole_pass(folder / name)), None) if old else None
-        locks = sorted(folder.glob(f"*{LOCK_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
+        locks = [path for path in folder.iterdir() if is_lock_name(path.name)]
+        locks.sort(key=lambda path: path.stat().st_mtime_ns)
         for path in (*(folder / name for name in old if name != last), *locks[:-1]):
             with suppress(OSError):  # another process may have been faster
                 path.unlink()
@@ -222,10 +225,9 @@ class Store:
         """Return the files in some folders by their names, newest first; one that is in several counts once."""
         found: dict[str, Path] = {}
         for folder in folders:
-            for name in self._listed(folder)[:MOST]:
+            for name in _newest_of_each_level(self._listed(folder), fingerprint[:SHORT]):
                 found.setdefault(name, folder / name)
-        wanted = fingerprint[:SHORT]
-        return [found[name] for name in sorted(found, reverse=True) if not wanted or _fingerprint(name) == wanted]
+        return [found[name] for name in sorted(found, reverse=True)]
 
     def _listed(self, folder: Path) -> list[str]:
         try:
@@ -272,9 +274,21 @@ def _names(folder: Path) -> list[str]:
     return sorted((path.name for path in folder.iterdir() if parse_name(path.name)), reverse=True)
 
 
-def _fingerprint(name: str) -> str:
-    named = parse_name(name)
-    return named.fingerprint if named else ""
+def _newest_of_each_level(names: Iterable[str], fingerprint: str) -> Iterator[str]:
+    """Yield those of some names, newest first, that are looked at.
+
+    Args:
+        names: of reports, newest first.
+        fingerprint: its first digits, where only those about one state are wanted.
+    """
+    counts: Counter[str] = Counter()
+    for name in names:
+        named = parse_name(name)
+        if named is None or (fingerprint and named.fingerprint != fingerprint):
+            continue
+        counts[named.level] += 1
+        if counts[named.level] <= MOST:
+            yield name
 
 
 def _is_about(report: Report, prefix: Path) -> bool:

@@ -64,6 +64,15 @@ def test_a_failure_since_the_pass_speaks_for_it() -> None:
     assert spoken(again, broken, report(day=1)) == again
 
 
+def test_a_machine_without_a_pass_does_not_speak_against_one() -> None:
+    """A preflight on another node of a shared environment fails since nobody has verified it there: none is broken."""
+    unrecorded = report("/envs/sft", 2, result(), result("proof", Status.FAIL, group="record"), level=Level.QUICK)
+    assert verdict(unrecorded) == "no pass on record"
+    assert spoken(unrecorded, report(day=1)) == report(day=1)
+    assert spoken(unrecorded) == unrecorded
+    assert spoken(unrecorded, report("/envs/sft", 1, FAILED), report(day=0)).started.startswith("2026-11-03")
+
+
 @pytest.mark.parametrize(
     ("fields", "results", "word"),
     [

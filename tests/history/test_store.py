@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from conda_llmenv.errors import InputError
 from conda_llmenv.history.places import history_folder
 from conda_llmenv.history.report_file import LARGEST, encode, file_name
-from conda_llmenv.history.store import INSIDE, KEPT_INSIDE, Store, read_report
+from conda_llmenv.history.store import INSIDE, KEPT_INSIDE, MOST, Store, read_report
 from conda_llmenv.model import Level, Notice, Status
 from tests.history.reports import STATE, environment, report, result, store
 
@@ -213,6 +213,63 @@ def test_the_environment_keeps_the_last_fifty_and_the_last_pass(tmp_path: Path) 
     assert len(inside) == KEPT_INSIDE + 1
     assert [name[:15] for name in inside if "full" in name] == ["20261103T080000"]
     assert len(names(tmp_path / "history")) == KEPT_INSIDE + 10
+
+
+def test_preflights_by_the_thousand_do_not_hide_a_pass(tmp_path: Path) -> None:
+    """A team's folder with a job array a day: the pass of last week is found, and of the preflights the newest."""
+    folder = tmp_path / "team"
+    folder.mkdir()
+    for number in range(MOST + 100):
+        one = report("/envs/sft", 1 + number / 1000, level=Level.QUICK)
+        (folder / file_name(one, encode(one))).write_bytes(encode(one))
+    kept = store(folder, asked="LLMENV_HISTORY")
+    kept.keep(report("/envs/sft", 0))
+    found = list(kept.reports())
+    assert len(found) == MOST + 1
+    assert found[-1].level is Level.FULL
+    assert found[0] == report("/envs/sft", 1 + (MOST + 99) / 1000, level=Level.QUICK)
+
+
+def test_a_lockfile_is_kept_beside_and_found_again(tmp_path: Path) -> None:
+    """In both places, by the state it is of; of an unknown state none is kept."""
+    prefix = environment(tmp_path / "env")
+    kept, one = store(tmp_path / "history"), report(prefix)
+    assert kept.lock_of(one) is None
+    assert kept.keep(one, "version: 1") == ()
+    for folder in (tmp_path / "history", prefix / INSIDE):
+        assert (folder / f"{STATE[:12]}.conda-lock.yml").read_text() == "version: 1"
+    found = kept.lock_of(report(prefix, 5))
+    assert found is not None
+    assert (found.path.parent, found.owner) == (tmp_path / "history", os.geteuid())
+    assert store(tmp_path / "elsewhere").lock_of(one) is not None
+    assert kept.lock_of(report(prefix, fingerprint="ab" * 32)) is None
+    unknown = report(prefix, 6, fingerprint="")
+    kept.keep(unknown, "version: 1")
+    assert kept.lock_of(unknown) is None
+    assert list(kept.reports()) == [unknown, one]
+
+
+def test_lockfiles_of_others_are_left_alone(tmp_path: Path) -> None:
+    """Where the folder in the environment is a link to one in which somebody works."""
+    prefix, work = environment(tmp_path / "env"), tmp_path / "work"
+    work.mkdir()
+    (work / "my.conda-lock.yml").touch()
+    (work / "conda-lock.yml").touch()
+    (prefix / INSIDE).parent.mkdir()
+    (prefix / INSIDE).symlink_to(work)
+    for number in range(3):
+        store(tmp_path / "history").keep(report(prefix, number, fingerprint=f"{number:064x}"), "version: 1")
+    locks = [name for name in names(work) if name.endswith("lock.yml")]
+    assert set(locks) > {"my.conda-lock.yml", "conda-lock.yml"}
+
+
+def test_a_link_in_the_place_of_a_lockfile_is_not_followed(tmp_path: Path) -> None:
+    """In a shared folder anybody could make one."""
+    folder = tmp_path / "team"
+    folder.mkdir()
+    (tmp_path / "other").touch()
+    (folder / f"{STATE[:12]}.conda-lock.yml").symlink_to(tmp_path / "other")
+    assert store(folder).lock_of(report()) is None
 
 
 def test_within_the_last_fifty_the_pass_is_one_of_them(tmp_path: Path) -> None:
@@ -446,9 +503,9 @@ def test_a_thousand_reports_are_read_quickly(tmp_path: Path) -> None:
     """A team's folder of a year does not slow a preflight down."""
     folder = tmp_path / "team"
     folder.mkdir()
-    content = None
     for number in range(1000):
-        one = report(f"/envs/{number % 10}", -number / 100, *(result(f"c{index}") for index in range(40)))
+        lines, level = (result(f"c{index}") for index in range(40)), Level.FULL if number < 500 else Level.QUICK
+        one = report(f"/envs/{number % 10}", -number / 100, *lines, level=level)
         content = encode(one)
         (folder / file_name(one, content)).write_bytes(content)
     kept: Store = store(folder)
