@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+import sys
 import time
 
 import pytest
@@ -14,8 +15,8 @@ from tests.program import Program
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB "
-    "of which 1.50 GiB is free. Including non-PyTorch memory, this process has 77.64 GiB memory in use. Of the allocated "
-    "memory 60.00 GiB is allocated by PyTorch, and 16.00 GiB is reserved by PyTorch but unallocated."
+    "of which 1.50 GiB is free. Including non-PyTorch memory, this process has 77.64 GiB memory in use. "
+    "Of the allocated memory 60.00 GiB is allocated by PyTorch, and 16.00 GiB is reserved by PyTorch but unallocated."
 )
 WATCHDOG = "[Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4, OpType=ALLREDUCE, NumelIn=1)"
 
@@ -162,14 +163,20 @@ def test_a_large_log_is_streamed(llmenv: Program) -> None:
 
 def _peak_memory(llmenv: Program) -> int:
     """Return the largest memory, in KiB, of a process that reads the log."""
-    pid = os.posix_spawn(
-        llmenv.argv[0],
-        [*llmenv.argv, "diagnose", str(llmenv.cwd / "train.log"), "--json"],
-        llmenv.environ,
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    program = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
-    _, _, usage = os.wait4(pid, 0)
-    return int(usage.ru_maxrss)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *llmenv.argv, "diagnose", "train.log"],
+        cwd=llmenv.cwd,
+        env=llmenv.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return int(done.stdout)
 
 
 def test_head_ends_it_quietly(llmenv: Program) -> None:
