@@ -17,6 +17,9 @@ START_SECONDS = 30.0
 IMPORT_SECONDS = 180.0
 """A cold ``import torch`` from a network disk can take a minute; one that takes longer hangs."""
 
+DATA_WORKERS = 2
+"""Processes that load data where the layers do not say."""
+
 LIBRARIES = ("transformers", "peft", "accelerate", "deepspeed", "flash_attn")
 """Model libraries that a training step is tried with, by import name."""
 
@@ -40,7 +43,7 @@ class Course(Struct, frozen=True):
     root: str = "/"
     modules: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    workers: int = 2
+    workers: int = DATA_WORKERS
 
 
 Planner = Callable[[Sequence[Check], Scene, Course], Iterable[ProbeRun]]

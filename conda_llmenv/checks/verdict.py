@@ -51,7 +51,7 @@ def sentence(report: Report) -> str:
         return "nothing was checked"
     if first.status in {Status.FAIL, Status.ERROR}:
         word = "failed" if first.status is Status.FAIL else "could not be checked"
-        return f"{word}: {first.title}: {first.finding.summary}"
+        return f"{word}: {first.finding.summary}"
     if report.unproven:
         return f"passed, but not verified: {report.unproven}"
     if report.reused_from:

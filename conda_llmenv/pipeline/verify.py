@@ -18,7 +18,7 @@ from conda_llmenv.checks.baseline import compare
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.imports import import_observation
 from conda_llmenv.checks.registry import selected, with_needed
-from conda_llmenv.checks.runs import Course, runs_of, stages
+from conda_llmenv.checks.runs import DATA_WORKERS, Course, runs_of, stages
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.checks.verdict import proves, sentence
 from conda_llmenv.checks.versions import versions_of
@@ -197,6 +197,7 @@ class _Ladder:
             root=tools.root,
             modules=promised_modules(subject.settings),
             packages=subject.packages,
+            workers=int(subject.settings.get("workers") or DATA_WORKERS),
         )
         self.scene = replace(self.scene, ranks=max(self.course.worlds, default=1))
 

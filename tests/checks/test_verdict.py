@@ -44,7 +44,7 @@ def test_the_worst_comes_first() -> None:
     assert [one.id for one in worst_first(found.results)] == [
         "check-2", "check-4", "check-3", "check-1", "check-5", "check-0",
     ]  # fmt: skip
-    assert sentence(found) == "failed: title 2: summary 2"
+    assert sentence(found) == "failed: summary 2"
     assert counts(found) == "6 checks: 2 failed, 1 could not be run, 1 warned, 1 skipped, 1 passed in 41 s"
 
 
