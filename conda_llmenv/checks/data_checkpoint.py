@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,7 +52,7 @@ def checkpoint(scene: Scene) -> Finding:
             f"a checkpoint in {seen['folder']} is read back with {what} than were written",
             measured=f"{what} in {size}",
             expected="the same SHA-256 and equal tensors",
-            fix=f"keep no checkpoints there: findmnt -T {seen['folder']} names the disk or server to have checked",
+            fix=f"findmnt -T {shlex.quote(seen['folder'])} names the disk or server: keep nothing there until it is checked",
         )
     return Finding(
         Status.PASS,
@@ -78,6 +79,6 @@ def _refused(seen: Mapping[str, Any]) -> Finding:
         f"a checkpoint cannot be written to {folder}: {refusal.means if refusal else failed['text']}",
         measured=f"{failed['errno']}{free}",
         expected=f"{seen['bytes'] / MIB:.0f} MiB can be written",
-        fix=refusal.fix.format(folder=folder) if refusal else f"findmnt -T {folder}",
+        fix=(refusal.fix if refusal else "findmnt -T {folder}").format(folder=shlex.quote(folder)),
         detail=(failed["text"],),
     )

@@ -45,8 +45,8 @@ OBSTACLES = (
         "ulimit -u 65535, and in a container raise its pids limit",
     ),
     Obstacle(
-        r"killed by signal: Killed|Cannot allocate memory|Errno 12",
-        "there is not enough memory for the workers",
+        r"killed by signal: Killed|exited unexpectedly|Cannot allocate memory|Errno 12",
+        "workers die, as they do where memory is used up",
         "free -g and `dmesg | grep -i oom` show who has it; give the job more memory or fewer workers",
     ),
     Obstacle(
@@ -99,19 +99,23 @@ def _errors(seen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _failed(scene: Scene, seen: Mapping[str, Any], way: str, error: str) -> Finding:
-    lines = error.splitlines()
+    lines = [line for line in error.splitlines() if line.strip()]
+    reason = lines[-1] if "Original Traceback" in error else lines[0]  # a worker's own exception stands at the end
     obstacle = next((one for one in OBSTACLES if re.search(one.text, error)), None)
     if obstacle is None and "timed out" in error:
         obstacle = _suspect(scene, seen)
     what = "many tensors at a time" if way == "held" else f"workers by {way}"
-    means = obstacle.means if obstacle else lines[0]
+    means = obstacle.means if obstacle else reason
     return Finding(
         Status.FAIL,
         f"a DataLoader fails with {what}: {means}",
-        measured=lines[0],
+        measured=reason,
         expected="every sample in order",
         fix=obstacle.fix if obstacle else known_fix(lines),
-        detail=(*_limits(scene, seen), *(f"{other}: {text.splitlines()[0]}" for other, text in _errors(seen))),
+        detail=(
+            *_limits(scene, seen),
+            *(f"{other}: {text.splitlines()[0]}" for other, text in _errors(seen) if other != way),
+        ),
     )
 
 

@@ -8,11 +8,8 @@ import tempfile
 import time
 from typing import Any
 
-from .devices import described, devices, load_torch
+from .devices import described, devices, load_torch, told
 from .private_folder import private_folder
-
-ERROR_LENGTH = 2500
-"""A compiler's complaint stands behind long chains of exceptions."""
 
 SETTINGS = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes for one kernel
@@ -47,12 +44,6 @@ def compiled(torch: Any, device: str) -> dict[str, Any]:
     try:
         got = torch.compile(tiny)(inputs)
     except Exception as error:
-        return {"error": shortened(type(error).__name__ + ": " + str(error).strip())}
+        return {"error": told(error)}
     difference = float((got - tiny(inputs)).abs().max())
     return {**described(torch, device), "difference": difference, "took": time.perf_counter() - started}
-
-
-def shortened(text: str) -> str:
-    """Return both ends of a long text: the first line names the exception, the last ones the reason."""
-    half = ERROR_LENGTH // 2
-    return text if len(text) <= ERROR_LENGTH else text[:half] + "\n…\n" + text[-half:]

@@ -18,8 +18,11 @@ BATCH = 4
 HELD = 64
 """Small tensors kept at a time: each is an open file under the default sharing strategy."""
 
-PATIENCE = 60
-"""Seconds for one batch: a worker that cannot hand over its tensor leaves its loader waiting for ever."""
+PATIENCE = {"fork": 30, "spawn": 90}
+"""Seconds for one batch: a worker that cannot hand over its tensor leaves its loader waiting for ever.
+
+A spawned worker imports torch first.
+"""
 
 
 def run(asked: dict[str, Any], teller: Any) -> None:
@@ -34,8 +37,9 @@ def run(asked: dict[str, Any], teller: Any) -> None:
         for method in ("fork", "spawn"):
             teller.step("DataLoader with workers by " + method)
             values[method] = loaded(torch, method, workers, pinned=values["pinned"])
-        teller.step("DataLoader with many tensors at a time")
-        values["held"] = held(torch, workers)
+        if "error" not in values["fork"]:
+            teller.step("DataLoader with many tensors at a time")
+            values["held"] = held(torch, workers)
 
 
 def surroundings(torch: Any, workers: int) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def loader(torch: Any, data: Numbers, batch: int, method: str, workers: int, *, 
         num_workers=workers,
         multiprocessing_context=method,
         pin_memory=pinned,
-        timeout=PATIENCE,
+        timeout=PATIENCE[method],
     )
 
 

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-ERROR_LENGTH = 600
+ERROR_LENGTH = 1600
+"""Characters of an exception that are kept, half of them from its end."""
 
 
 def load_torch() -> Any:
@@ -62,8 +63,10 @@ def on_each(
 
 
 def told(error: BaseException) -> str:
-    """Return an exception as one short text."""
-    return (type(error).__name__ + ": " + str(error).strip())[:ERROR_LENGTH]
+    """Return an exception as one text with both ends: the first line names it, the last ones often say why."""
+    text = type(error).__name__ + ": " + str(error).strip()
+    half = ERROR_LENGTH // 2
+    return text if len(text) <= ERROR_LENGTH else text[:half] + "\n…\n" + text[-half:]
 
 
 def wait_for(torch: Any, device: str) -> None:

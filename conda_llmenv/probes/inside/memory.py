@@ -22,7 +22,8 @@ def look(torch: Any, names: list[str]) -> dict[str, Any]:
 def on_card(torch: Any, device: str) -> dict[str, Any]:
     """Fill one card, unless others use it."""
     torch.cuda.empty_cache()
-    free, total = torch.cuda.mem_get_info(device)
+    with torch.cuda.device(device):
+        free, total = torch.cuda.mem_get_info()
     found: dict[str, Any] = {"free": free, "total": total}
     others = total - free - torch.cuda.memory_reserved(device)
     if others > OTHERS:
@@ -46,6 +47,7 @@ def allocated(torch: Any, device: str, wanted: int) -> tuple[list[Any], dict[str
         while len(chunks) < max(1, wanted - 2):
             chunks.append(torch.empty(CHUNK // 4, dtype=torch.int32, device=device))
     except RuntimeError as error:  # OutOfMemoryError is one
+        del chunks[-2:]
         return chunks, {"allocated": len(chunks) * CHUNK, "stopped": told(error)}
     return chunks, {"allocated": len(chunks) * CHUNK}
 
