@@ -56,24 +56,19 @@ class Explained(Struct, frozen=True):
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Explained, ...]:
-    """Return the findings, roots before consequences.
+    """Return the findings: the roots, then their consequences as the log has them.
 
     Among roots, what stops a run comes before what does not, then what the first failing rank wrote (as torchrun tells
     it), then what is nearer to the machine, then what was seen first.
     """
-    found = sorted(findings, key=lambda one: (one.rule.rank, one.line))
+    found = sorted(findings, key=lambda one: one.line)
     first = _first_failing_rank(found)
     explained = [Explained(one, _because(one, found)) for one in found]
-    return tuple(
-        sorted(
-            explained,
-            key=lambda one: (
-                one.because is not None,
-                not one.finding.rule.stops,
-                first is not None and first not in one.finding.ranks,
-            ),
-        )
+    roots = [one for one in explained if one.because is None]
+    roots.sort(
+        key=lambda one: (not one.finding.rule.stops, first not in {None, *one.finding.ranks}, one.finding.rule.rank)
     )
+    return (*roots, *(one for one in explained if one.because is not None))
 
 
 def _first_failing_rank(findings: Sequence[Finding]) -> int | None:

@@ -21,6 +21,9 @@ SHOWN, LEAD, VALUE = 200, 60, 120
 EACH = 8
 """Findings of one rule that are told apart; more are counted with the first."""
 
+_SOURCE = re.compile(r"^(?:\[\w{1,16}\]:)?\s*raise [\w.]{1,80}\(")
+"""A line of a program in a traceback; the text it raises comes once more, as the last line."""
+
 _SIZE = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,4})?) ?(?P<unit>bytes|KiB|MiB|GiB|TiB)")
 _UNITS = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 
@@ -75,6 +78,8 @@ class Matcher:
         rank = rank_of(excerpt.text)
         if rank is not None:
             self._ranks.add(rank)
+        if _SOURCE.match(excerpt.text):
+            return
         known = False
         for rule in (self._rules[number] for number in sorted(excerpt.rules)):
             if rule.general and known:

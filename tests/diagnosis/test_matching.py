@@ -161,6 +161,30 @@ def test_the_driver_is_told_in_the_terms_of_cuda() -> None:
     assert "up to 11.4;" in diagnosis.findings[0].finding.cause
 
 
+def test_the_line_of_the_program_is_not_the_error() -> None:
+    """A traceback shows the line that raises before the error itself."""
+    error = "AssertionError: Torch not compiled with CUDA enabled"
+    diagnosis = diagnosed(
+        '[rank0]:     raise AssertionError("Torch not compiled with CUDA enabled")', f"[rank0]: {error}"
+    )
+    assert (diagnosis.findings[0].finding.line, diagnosis.findings[0].finding.count) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("killed.log", ["killed", "remote-rank-gone", "closing-signal", "child-failed"]),
+        ("mismatch.log", ["dtype-mismatch", "remote-rank-gone", "closing-signal", "child-failed"]),
+    ],
+)
+def test_what_torchrun_prints(name: str, rules: list[str]) -> None:
+    """Two ranks of torch 2.13 under torchrun, recorded: rank 1 is killed, or raises; the rest follows from it."""
+    diagnosis = read_log([(Path(__file__).parent / name).read_bytes()], PREFILTER)
+    assert ids(diagnosis) == rules
+    assert all(one.because is diagnosis.findings[0].finding for one in diagnosis.findings[1:])
+    assert finding(diagnosis, "child-failed").finding.groups["first_rank"] == "1"
+
+
 def test_what_is_not_known_is_shown() -> None:
     """The first error of a log that shows nothing known is told as what it is: unknown."""
     diagnosis = diagnosed("step 1", "ValueError: the batch is odd", "KeyError: 'x'")
