@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,69 +9,32 @@ from msgspec import Struct
 
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.scene import Scene
+from conda_llmenv.diagnosis.matching import read_log
+from conda_llmenv.diagnosis.prefilter import Prefilter
+from conda_llmenv.diagnosis.rules import packaged_rules
 from conda_llmenv.model import Finding, Level, Status
+
+ABI = "extension-abi"
+"""The known fault of a library that was compiled against another torch, which people know by another name."""
 
 
 class Cause(Struct, frozen=True):
-    """An error text, what it means and what to do; ``{prefix}`` and ``{found}`` (the first group) are filled in."""
+    """What an error means: in a sentence, why, and a next step in which ``{prefix}`` is to be filled in."""
 
-    text: str
     means: str
+    why: str
     fix: str
 
 
-CAUSES = (
-    Cause(
-        r"undefined symbol: (_*nvJitLink\w*)",
-        "another libnvJitLink than the one torch was built with is found first",
-        "unset LD_LIBRARY_PATH",
-    ),
-    Cause(
-        r"undefined symbol: (nccl\w+)",
-        "another NCCL than the one torch was built with is loaded: there are several, or LD_LIBRARY_PATH leads to one",
-        "{prefix}/bin/python -m pip list | grep -i nccl, keep the one that torch requires; then unset LD_LIBRARY_PATH",
-    ),
-    Cause(
-        r"undefined symbol: (iJIT_\w+)",
-        "this MKL is newer than torch's build can use",
-        'ask for the spec "mkl<2024.1" beside pytorch',
-    ),
-    Cause(
-        r"undefined symbol: (_ZN?K?(?:3c10|2at|5torch)\w*)",
-        "ABI mismatch: a library was compiled against another torch",
-        "rebuild the package whose file is named, against the torch that is installed",
-    ),
-    Cause(
-        r"version [`'](GLIBC_[\d.]+)'? not found",
-        "the C library of this machine is older than the one torch was built for",
-        "use a machine with a newer Linux, or an older torch",
-    ),
-    Cause(
-        r"version [`'](GLIBCXX_[\d.]+)'? not found",
-        "an older libstdc++ than the environment's own was found first",
-        "unset LD_LIBRARY_PATH",
-    ),
-    Cause(
-        r"(lib(?:cudart|cublas|cudnn|nccl|nvrtc|cusparse|cufft|curand|cusolver|nvJitLink|cupti)[\w.-]*): cannot open",
-        "a library of CUDA that torch needs is not installed in the environment",
-        "{prefix}/bin/python -m pip check names what is missing; install it, or torch anew with its requirements",
-    ),
-    Cause(
-        r"(failed to map segment|cannot allocate memory)",
-        "the library cannot be mapped: memory or a limit (ulimit -v) is used up, or its folder is noexec",
-        "ulimit -v unlimited",
-    ),
-)
-"""What the dynamic linker says where torch's libraries do not fit, and what it means."""
-
-
 def cause_of(error: str) -> tuple[Cause, str] | None:
-    """Return what an error text of the dynamic linker means with the symbol or file in it, None for an unknown one."""
-    for cause in CAUSES:
-        match = re.search(cause.text, error)
-        if match:
-            return cause, match[1]
-    return None
+    """Return what the table of known faults says of an error, with the line that shows it; None for an unknown one."""
+    found = read_log([error.encode("utf-8", "backslashreplace")], Prefilter(packaged_rules())).findings
+    if not found:
+        return None
+    known = found[0].finding
+    means = f"ABI mismatch: {known.symptom}" if known.rule.id == ABI else known.symptom
+    action = known.action.replace("{", "{{").replace("}", "}}")
+    return Cause(means, known.cause, action.replace("python -m pip", "{prefix}/bin/python -m pip")), known.text
 
 
 def torch_import(scene: Scene) -> Finding:
@@ -80,13 +42,12 @@ def torch_import(scene: Scene) -> Finding:
     seen = scene.values("torch-import")
     if seen["failed"]:
         return _failed(seen, scene)
-    inside = str(seen["file"]).startswith(f"{scene.values('loaded').get('prefix', scene.prefix)}/")
-    if not inside and not str(seen["file"]).startswith(f"{scene.prefix}/"):
+    if not str(seen["file"]).startswith(f"{seen['prefix']}/"):
         return Finding(
             Status.FAIL,
             f"torch comes from {seen['file']}, outside the environment",
             measured=seen["file"],
-            expected=f"below {scene.prefix}",
+            expected=f"below {seen['prefix']}",
             fix=f"find the .pth file that leads there: grep -l / {scene.prefix}/lib/python*/site-packages/*.pth",
         )
     return Finding(
@@ -101,12 +62,12 @@ def torch_import(scene: Scene) -> Finding:
 def _failed(seen: Mapping[str, Any], scene: Scene) -> Finding:
     """An import that works without rerouted libraries still fails here: whoever trains from this shell has them."""
     error = str(seen["failed"])
-    known = cause_of(error)
     first = (error.splitlines() or [error])[0]
-    clean = seen.get("clean") or {}
-    means = f"{known[0].means}: {first}" if known else f"torch cannot be imported: {first}"
+    known = cause_of(error)
+    means = known[0].means if known else first
     fix = known[0].fix.format(prefix=scene.prefix) if known else ""
-    detail: tuple[str, ...] = tuple(error.splitlines()[1:6])
+    detail = (*((f"why: {known[0].why}",) if known else ()), *error.splitlines()[1:6])
+    clean = seen.get("clean") or {}
     if clean.get("works"):
         names = " ".join(clean["dropped"])
         set_to = ", ".join(f"{name}={scene.environ[name]}" for name in clean["dropped"] if name in scene.environ)
@@ -114,7 +75,8 @@ def _failed(seen: Mapping[str, Any], scene: Scene) -> Finding:
         fix = f"unset {names}"
     elif clean:
         detail = (*detail, f"without {' '.join(clean['dropped'])} it fails too: {clean['error']}")
-    return Finding(Status.FAIL, means, measured=first, expected="import torch works", fix=fix, detail=detail)
+    summary = f"torch cannot be imported: {means.removeprefix('torch cannot be imported: ')}"
+    return Finding(Status.FAIL, summary, measured=first, expected="import torch works", fix=fix, detail=detail)
 
 
 def numpy_abi(scene: Scene) -> Finding:

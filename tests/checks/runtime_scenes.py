@@ -41,6 +41,7 @@ def torch(version: str = "2.8.0+cu128", cuda: str | None = "12.8", **more: Any) 
         "seconds": 2.5,
         "version": version,
         "file": f"{SITE}/torch/__init__.py",
+        "prefix": PREFIX,
         "cuda": cuda,
         "hip": None,
         "debug": False,

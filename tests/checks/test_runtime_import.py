@@ -10,32 +10,29 @@ from conda_llmenv.checks.runtime_import import cause_of
 from conda_llmenv.model import Finding, Status
 from tests.checks.runtime_scenes import PREFIX, SITE, judged, scene, torch
 
+LIBRARY = f"ImportError: {SITE}/torch/lib/libtorch_cuda.so"
+
 ERRORS = [
     (
         "ImportError: libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
-        "libnvJitLink",
+        "older libnvJitLink",
         "unset LD_LIBRARY_PATH",
     ),
-    (
-        f"ImportError: {SITE}/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommResume",
-        "NCCL",
-        "pip list | grep -i nccl",
-    ),
-    (f"ImportError: {SITE}/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", "NCCL", "LD_LIBRARY_PATH"),
-    (f"ImportError: {SITE}/torch/lib/libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent", "MKL", "mkl<2024.1"),
+    (f"{LIBRARY}: undefined symbol: ncclCommResume", "another NCCL", "grep nccl"),
+    (f"{LIBRARY}: undefined symbol: ncclCommRegister", "another NCCL", "grep nccl"),
+    (f"{LIBRARY}: undefined symbol: iJIT_NotifyEvent", "iJIT_NotifyEvent", "mkl<2024.1"),
     (
         f"ImportError: {SITE}/flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEab",
-        "ABI mismatch",
+        "ABI mismatch: a compiled extension (flash_attn_2_cuda) does not fit this torch",
         "rebuild",
     ),
-    ("ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by libtorch.so)", "C library", "machine"),
-    ("ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found", "libstdc++", "unset LD_LIBRARY_PATH"),
+    ("ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by libtorch.so)", "C library", "newer"),
+    ("ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found", "C++ library", "unset LD_LIBRARY_PATH"),
     (
         "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
-        "not installed in the environment",
-        "pip check",
+        "libcudart.so.12 is missing",
+        "library-origin",
     ),
-    ("ImportError: libtorch.so: failed to map segment from shared object", "cannot be mapped", "ulimit"),
 ]
 
 

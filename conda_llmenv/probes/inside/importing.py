@@ -68,7 +68,7 @@ def imported(values: Dict[str, Any]) -> None:
         return
     torch = tried.torch
     values["version"] = str(torch.__version__)
-    values["file"] = os.path.realpath(torch.__file__)
+    values["file"], values["prefix"] = os.path.realpath(torch.__file__), os.path.realpath(sys.prefix)
     values["cuda"] = torch.version.cuda
     values["hip"] = getattr(torch.version, "hip", None)
     values["debug"] = bool(getattr(torch.version, "debug", False))
