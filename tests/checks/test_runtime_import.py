@@ -93,11 +93,8 @@ def test_a_good_import_is_timed() -> None:
 
 def test_an_environment_behind_a_link_is_the_same_environment() -> None:
     """The path a person names may be a link to where torch says it is."""
-    seen = {
-        "torch-import": torch(file="/data/envs/work/lib/torch/__init__.py"),
-        "loaded": {"prefix": "/data/envs/work"},
-    }
-    assert judged("torch-import", scene(seen)).status is Status.PASS
+    seen = torch(file="/data/envs/work/lib/torch/__init__.py", prefix="/data/envs/work")
+    assert judged("torch-import", scene({"torch-import": seen})).status is Status.PASS
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_an_import_that_only_a_variable_breaks_names_it(prefix: Prefix, tmp_path
     environ = shell(LD_LIBRARY_PATH=str(tmp_path))
     found = judge("torch-import", prefix.path, observe(prefix.path, "torch-import", environ=environ))
     assert found.status is Status.FAIL
-    assert found.summary == "torch cannot be imported: ImportError: x.so: undefined symbol: odd"
+    assert found.measured == "ImportError: x.so: undefined symbol: odd"
     assert found.fix == "unset LD_LIBRARY_PATH"
 
 
