@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 # Whole programs that are run as `conda llmenv` as well; what they expect is the same.
-INSIDE := $(addprefix tests/e2e/test_,$(addsuffix .py, channels create diff files fit integrity lock mirrors plans \
-	plans_builds recipe_files secrets settings usage))
+INSIDE := $(addprefix tests/e2e/test_,$(addsuffix .py, channels create diff files fit history integrity lock mirrors plans \
+	plans_builds recipe_files secrets settings usage verify))
 
 .PHONY: demo test lint types suite suite-oldest test-conda soak bench bench-conda format clean
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from conda_llmenv.hardware import Tables
-from conda_llmenv.model import HostFacts, Observation
+from conda_llmenv.model import Fragment, HostFacts, Observation
 
 
 class Scene(Struct, frozen=True):
@@ -19,6 +19,7 @@ class Scene(Struct, frozen=True):
         host: facts of this machine.
         tables: the dated tables of drivers, cards and frameworks.
         tier: name of the tier the environment was made for, or None.
+        tier_layer: that tier, where it is known here.
         cuda_tier: the environment was made for a card of NVIDIA's.
         settings: the merged ``verify`` settings of the layers.
         variables: what activation sets.
@@ -31,6 +32,7 @@ class Scene(Struct, frozen=True):
     host: HostFacts
     tables: Tables
     tier: str | None = None
+    tier_layer: Fragment | None = None
     cuda_tier: bool = False
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}

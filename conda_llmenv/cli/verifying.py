@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +16,10 @@ from msgspec.structs import replace
 from conda_llmenv import process
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.registry import LADDER
-from conda_llmenv.cli.wiring import host_facts, signals_as_exceptions, tables, user_config
-from conda_llmenv.errors import InputError, PrefixError
+from conda_llmenv.cli.wiring import host_facts, library, signals_as_exceptions, tables, user_config
+from conda_llmenv.errors import InputError, LlmenvError, PrefixError
 from conda_llmenv.host import host_root
-from conda_llmenv.model import CheckResult, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
+from conda_llmenv.model import CheckResult, Fragment, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
 from conda_llmenv.pipeline.verify import Subject, VerifyRequest, VerifyTools
 from conda_llmenv.ports import Reporter
 from conda_llmenv.prefix.state import read_spec, read_state, write_state
@@ -51,26 +53,28 @@ def _packages(asked: Mapping[str, Any]) -> tuple[str, ...]:
 
 def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
     """Return the ladder's tools for one environment, as they are for a person who has activated it."""
+    from conda_llmenv.cli import remembering
     from conda_llmenv.history.store import default_store
     from conda_llmenv.prefix.fingerprint import fingerprint
 
     activated = _activated(prefix)
-    store = default_store(os.environ, getattr(user_config().llmenv, "history", None))
+    store = default_store(os.environ, user_config().llmenv.history)
 
     def probe(place: Path, run: ProbeRun) -> ProbeEnd:
         return run_probe(place, run, activated.environ if run.isolated else os.environ)
 
-    def earlier(place: Path | None) -> Iterable[Report]:
-        return store.reports(place, trusted=place is not None)
+    def earlier(place: Path | None, state: str = "") -> Iterable[Report]:
+        return store.reports(place, fingerprint=state, trusted=place is not None)
 
     return VerifyTools(
         probe=probe,
         activation_problems=activated.problems,
         host=host_facts,
         tables=tables,
+        tier=_tier,
         fingerprint=fingerprint,
         earlier=earlier,
-        keep=store.keep,
+        keep=functools.partial(remembering.keep, store),
         mark=mark,
         environ=os.environ,
         hostname=platform.node(),
@@ -78,6 +82,15 @@ def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
         folder=str(Path.cwd()),
         **more,
     )
+
+
+def _tier(name: str) -> Fragment | None:
+    """Return a tier as it is here and now; one that cannot be read is as good as none."""
+    from conda_llmenv.compose import read_tiers
+
+    with contextlib.suppress(LlmenvError):
+        return next((tier for tier in read_tiers(library()) if tier.name == name), None)
+    return None
 
 
 class _Activation(Struct, frozen=True):
@@ -109,7 +122,7 @@ def run_ladder(request: VerifyRequest, *, shown: bool = False) -> tuple[Report, 
         tools = verify_tools(request.subject.prefix, on_result=live.result, on_stage=live.stage)
         climb = preflight if request.level is Level.QUICK and not request.only else verify
         report = climb(request, tools)
-        return report, conclude(report, tools)
+        return report, conclude(report, request.subject, tools)
 
 
 def mark(prefix: Path, phase: Phase, reason: str) -> tuple[Notice, ...]:
@@ -157,7 +170,7 @@ def write_page(path: Path, report: Report) -> None:
     from conda_llmenv.history.store import default_store
     from conda_llmenv.page.report import render
 
-    earlier = default_store(os.environ, getattr(user_config().llmenv, "history", None)).reports()
+    earlier = default_store(os.environ, user_config().llmenv.history).reports()
     try:
         path.write_text(render(report, earlier_values(report, earlier)), encoding="utf-8")
     except OSError as error:

@@ -118,7 +118,8 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
         report = _verified(request, plan, variables, tools)
     if report is not None:
         clock.stamp("verify")
-        notices = (*notices, *conclude(report, tools.verify(request.prefix)))
+        subject = subject_of(request.prefix, plan, variables)
+        notices = (*notices, *conclude(report, subject, tools.verify(request.prefix)))
     return Created(request.prefix, plan, result, report, clock.seconds, notices)
 
 

@@ -27,6 +27,7 @@ from conda_llmenv.hardware import Tables
 from conda_llmenv.model import (
     CheckResult,
     Finding,
+    Fragment,
     HostFacts,
     Level,
     Notice,
@@ -72,6 +73,10 @@ class Subject(Struct, frozen=True):
         return Level[str(self.settings.get("level", "full")).upper()]
 
 
+Earlier = Callable[[Path | None, str], Iterable[Report]]
+"""A prefix and a fingerprint, to the reports on record about them, newest first."""
+
+
 class VerifyTools(Struct, frozen=True):
     """What verifying may touch.
 
@@ -80,8 +85,9 @@ class VerifyTools(Struct, frozen=True):
         activation_problems: what went wrong while it was activated; one that begins with ``failed:`` ended it.
         host: reads this machine.
         tables: the dated tables of drivers, cards and frameworks.
+        tier: the tier of a name, None where it is not known here.
         fingerprint: hash of what is installed in a prefix.
-        earlier: reports on record, newest first; those of one prefix, or all of them.
+        earlier: reports on record, newest first: those of one prefix (in the state of a fingerprint), or all of them.
         keep: puts a report on record; what could not be written comes back as notices.
         mark: notes in the environment whether it is verified and, where it is not, why.
         environ: variables of the calling shell.
@@ -95,8 +101,9 @@ class VerifyTools(Struct, frozen=True):
     probe: Prober
     host: HostReader
     tables: Callable[[], Tables]
+    tier: Callable[[str], Fragment | None]
     fingerprint: Callable[[Path], str]
-    earlier: Callable[[Path | None], Iterable[Report]]
+    earlier: Earlier
     keep: Callable[[Report], tuple[Notice, ...]]
     mark: Callable[[Path, Phase, str], tuple[Notice, ...]]
     environ: Mapping[str, str]
@@ -151,17 +158,20 @@ def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
         whole=not request.only,
         unproven=_unproven(scene),
     )
-    return replace(report, results=compare(report, tools.earlier(None)))
+    return replace(report, results=compare(report, tools.earlier(None, "")))
 
 
-def conclude(report: Report, tools: VerifyTools) -> tuple[Notice, ...]:
-    """Put a report on record and let the environment say what it came to, where the report is about all of it."""
+def conclude(report: Report, subject: Subject, tools: VerifyTools) -> tuple[Notice, ...]:
+    """Put a report on record and let the environment say what it came to, where it went as far as is asked of it.
+
+    A preflight changes nothing: it may fail for want of a pass on this machine, where another has proved the same.
+    """
     notices = tools.keep(report)
-    if proves(report):
-        return (*notices, *tools.mark(Path(report.prefix), Phase.VERIFIED, ""))
-    if report.whole and not report.reused_from:
-        return (*notices, *tools.mark(Path(report.prefix), Phase.CREATED, sentence(report)))
-    return notices
+    if not report.whole or report.level < subject.level:
+        return notices
+    good = proves(report)
+    mark = tools.mark(subject.prefix, *((Phase.VERIFIED, "") if good else (Phase.CREATED, sentence(report))))
+    return (*notices, *mark)
 
 
 def _unproven(scene: Scene) -> str:
@@ -184,6 +194,7 @@ class _Ladder:
             host=tools.host(),
             tables=tools.tables(),
             tier=subject.tier,
+            tier_layer=tools.tier(subject.tier) if subject.cuda_tier and subject.tier else None,
             cuda_tier=subject.cuda_tier,
             settings=subject.settings,
             variables=subject.variables,

@@ -56,7 +56,7 @@ def climb(prefix: Path, seen: list[dict[str, Any]], *, ranks: int | None, only: 
         seen.append({"run": run, "end": end})
         return end
 
-    tools = structs.replace(real, probe=probe, keep=lambda _report: (), earlier=lambda _prefix: ())
+    tools = structs.replace(real, probe=probe, keep=lambda _report: (), earlier=lambda _prefix, _state: ())
     subject = Subject(prefix, tier="gpu", cuda_tier=True)
     return verify(VerifyRequest(subject, Level.DEEP, only, ranks), tools)
 
