@@ -1,0 +1,1 @@
+"""Tests of conda_llmenv.checks."""
