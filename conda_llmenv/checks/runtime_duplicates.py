@@ -15,9 +15,6 @@ _CUDA_WHEEL = re.compile(r"(?P<family>nvidia-[a-z0-9-]+?)-cu(?P<major>\d\d)")
 ONE_FILE = frozenset(("nvidia-nccl", "nvidia-cudnn", "nvidia-cusparselt", "nvidia-nvshmem", "nvidia-cufile"))
 """Families whose library has one file name for every CUDA major: the last one installed overwrites the others."""
 
-PIP = frozenset(("pip", "uv"))
-"""Who notes itself as the installer of what did not come from conda."""
-
 SHOWN = 12
 
 
@@ -49,7 +46,7 @@ def _leftovers(seen: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _two_owners(seen: Mapping[str, Any], prefix: str) -> Iterator[Finding]:
     """Yield the finding where both conda and pip have installed torch: their libraries are mixed in one folder."""
-    pip = [info for info in seen["torch_infos"] if info["installer"] in PIP or not info["conda"]]
+    pip = [info for info in seen["torch_infos"] if not info["conda"]]
     if seen["conda_torch"] and pip:
         by = pip[0]["installer"] or "pip"
         yield Finding(

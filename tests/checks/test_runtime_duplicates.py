@@ -47,8 +47,8 @@ def test_torch_of_conda_alone_passes() -> None:
 
 
 def test_pip_over_the_same_version_of_conda_is_seen() -> None:
-    """The folder of metadata has the same name, and its installer has changed."""
-    found = twice(conda_torch=["pytorch 2.5.1 cuda126"], torch_infos=[info("2.5.1", "uv", conda=True)])
+    """The folder of metadata has the same name and is not conda's any more."""
+    found = twice(conda_torch=["pytorch 2.5.1 cuda126"], torch_infos=[info("2.5.1", "uv")])
     assert found.status is Status.FAIL
 
 

@@ -78,13 +78,19 @@ class Prefix:
             "torch", version, {"torch/__init__.py": TORCH.format(version=version, cuda=cuda, before=before)}
         )
 
-    def conda(
-        self, name: str, version: str, build: str, files: Sequence[str] = (), depends: Sequence[str] = ()
-    ) -> None:
-        """Write the record of a conda package."""
+    def conda(self, name: str, version: str, build: str, files: Mapping[str, str], depends: Sequence[str] = ()) -> None:
+        """Write the record of a conda package, with the hash of each file whose content is given."""
         folder = self.path / "conda-meta"
         folder.mkdir(exist_ok=True)
-        record = {"name": name, "version": version, "build": build, "files": list(files), "depends": list(depends)}
+        hashes = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in files.items() if text}
+        record = {
+            "name": name,
+            "version": version,
+            "build": build,
+            "files": list(files),
+            "depends": list(depends),
+            "paths_data": {"paths": [{"_path": path, "sha256_in_prefix": digest} for path, digest in hashes.items()]},
+        }
         (folder / f"{name}-{version}-{build}.json").write_text(json.dumps(record), encoding="utf-8")
 
 

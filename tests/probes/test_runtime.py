@@ -66,11 +66,21 @@ def test_a_second_torch_is_found(prefix: Prefix) -> None:
     assert found.summary == "torch is installed 2 times: 2.7.1 and 2.8.0"
 
 
-@pytest.mark.parametrize(("installer", "status"), [("conda", Status.PASS), ("pip", Status.FAIL)])
-def test_pip_over_conda_is_found(prefix: Prefix, installer: str, status: Status) -> None:
+@pytest.mark.parametrize(
+    ("noted", "there", "status"),
+    [
+        ("", "conda", Status.PASS),
+        ("", "pip", Status.FAIL),
+        ("conda", "conda", Status.PASS),
+        ("conda", "pip", Status.FAIL),
+        ("pip", "pip", Status.PASS),
+    ],
+)
+def test_pip_over_conda_is_found(prefix: Prefix, noted: str, there: str, status: Status) -> None:
     """A record of conda stays when pip replaces its torch (32: pytorch#12470; pixi#1230)."""
-    info = prefix.package("torch", "2.8.0", {"torch/__init__.py": "\n"}, installer=installer)
-    files = [str((info / "METADATA").relative_to(prefix.path))]
+    info = prefix.package("torch", "2.8.0", {"torch/__init__.py": "\n"}, installer=there)
+    folder = str(info.relative_to(prefix.path))
+    files = {f"{folder}/METADATA": "", f"{folder}/INSTALLER": f"{noted}\n" if noted else ""}
     prefix.conda("pytorch", "2.8.0", "cuda128_py311_h1", files)
     found = judge("duplicates", prefix.path, observe(prefix.path, "installed"))
     assert found.status is status
@@ -242,7 +252,7 @@ def test_the_excuse_for_two_openmp_runtimes(prefix: Prefix) -> None:
 def test_the_c_library_that_wheels_were_built_for(prefix: Prefix) -> None:
     """Tags of wheels, and what conda's torch depends on."""
     prefix.package("torch", "2.8.0", tags=["cp311-cp311-manylinux_2_98_x86_64"])
-    prefix.conda("pytorch", "2.8.0", "h1", depends=["python", "__glibc >=2.99,<3.0.a0"])
+    prefix.conda("pytorch", "2.8.0", "h1", {}, depends=["python", "__glibc >=2.99,<3.0.a0"])
     found = judge("glibc", prefix.path, observe(prefix.path, "glibc"))
     assert found.status is Status.FAIL
     assert found.detail == ("conda's pytorch", "torch 2.8.0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -28,6 +29,9 @@ CONDA_SHOWN = frozenset(
     )
 )
 """Conda packages whose version says something about torch."""
+
+PIP = frozenset(("pip", "uv"))
+"""Who notes itself as the installer of what did not come from conda."""
 
 CONDA_TORCH = ("pytorch", "libtorch")
 """Conda packages that bring torch's files."""
@@ -147,9 +151,19 @@ def _conda_packages() -> Dict[str, Tuple[str, str]]:
 
 
 def _owned_by_conda(info: Info, conda: Dict[str, Tuple[str, str]]) -> bool:
-    """Return whether a conda package of torch brought this metadata folder."""
+    """Return whether a conda package of torch brought this metadata folder as it is now.
+
+    pip writes the folder anew under the same name where it installs the same version: its note of the installer then
+    differs from the one in conda's record.
+    """
     wanted = os.path.relpath(metadata_file(info.folder), os.path.realpath(sys.prefix))
-    return any(wanted in _text(conda[name][1]) for name in CONDA_TORCH if name in conda)
+    note = _text(os.path.join(info.folder, "INSTALLER"))
+    digest = hashlib.sha256(note.encode()).hexdigest()
+    records = [_text(conda[name][1]) for name in CONDA_TORCH if name in conda]
+    return any(
+        wanted in record and (digest in record if '"sha256_in_prefix"' in record else note.strip() not in PIP)
+        for record in records
+    )
 
 
 def requirements(values: Dict[str, Any]) -> None:
