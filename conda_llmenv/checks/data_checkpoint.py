@@ -52,7 +52,7 @@ def checkpoint(scene: Scene) -> Finding:
             f"a checkpoint in {seen['folder']} is read back with {what} than were written",
             measured=f"{what} in {size}",
             expected="the same SHA-256 and equal tensors",
-            fix=f"findmnt -T {shlex.quote(seen['folder'])} names the disk or server: keep nothing there until it is checked",
+            fix=f"findmnt -T {shlex.quote(seen['folder'])} names the disk or server: keep nothing there meanwhile",
         )
     return Finding(
         Status.PASS,
