@@ -1,11 +1,10 @@
 """A real environment with torch's CPU build, made once for all workers of a run, and copies of it to break.
 
-Only a CPU build is ever fetched: what pip's configuration would bring is asked first, without downloading it.
+Only a CPU build is ever fetched: its local version is asked for, which no build for a card has.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Protocol
 import pytest
 from filelock import FileLock
 
-TORCH = "2.13.0"
+TORCH = "2.13.0+cpu"
 
 OUTER = dict(os.environ)
 """The environment before tests get a home of their own: pip's configuration is the person's or the machine's."""
@@ -94,17 +93,12 @@ def write_anew(path: Path, text: str) -> None:
 
 def _why_not(folder: Path) -> str:
     """Return why there can be no environment with torch here, or an empty string."""
-    asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--report", "-", "--only-binary", ":all:"]
-    argv = [sys.executable, "-m", "pip", "install", *asked, f"torch=={TORCH}"]
-    done = _run(argv, OUTER, folder)
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        return f"pip can offer no torch {TORCH} for this Python: {' '.join(last)}"
-    report = json.loads(done.stdout[done.stdout.index("{") :])
-    version = report["install"][0]["metadata"]["version"]
-    if not version.endswith("+cpu"):
-        return f"pip would bring torch {version}, a download of gigabytes; only a CPU build (torch {TORCH}+cpu) is used"
-    return ""
+    asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--only-binary", ":all:"]
+    done = _run([sys.executable, "-m", "pip", "install", *asked, f"torch=={TORCH}"], OUTER, folder)
+    if not done.returncode:
+        return ""
+    last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+    return f"pip's configuration offers no torch {TORCH} for this Python: {' '.join(last)}"
 
 
 def _create(folder: Path, channels: Path) -> str:
