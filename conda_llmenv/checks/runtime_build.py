@@ -62,11 +62,11 @@ def _kind(seen: Mapping[str, Any], scene: Scene) -> Iterator[Finding]:
 
 
 def _cuda_fix(seen: Mapping[str, Any], scene: Scene) -> str:
-    """A conda torch is solved anew with the card in mind; pip's comes from the index that this driver runs."""
+    """Solve a torch of conda anew for its tier, which refuses a CPU build; take pip's from the index for this driver."""
     conda = scene.values("installed").get("conda_torch", ())
     if conda:
         tier = scene.tier or "auto"
-        return f"create the environment anew, on a node without a card with CONDA_OVERRIDE_CUDA set: --tier {tier}"
+        return f"make the environment again for its tier: `llmenv create … --tier {tier} -p {scene.prefix} -y`"
     found = wheel_fix(str(seen["version"]), scene)
     return found or _pip(seen, scene, "cu128")
 

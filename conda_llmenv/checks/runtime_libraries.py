@@ -170,7 +170,7 @@ def glibc(scene: Scene) -> Finding:
         f"{name} was built for glibc {most}, and this machine has {here}",
         measured=f"glibc {here}",
         expected=f"glibc {most} or newer",
-        fix=f"use a machine with glibc {most}, or versions built for {here}: CONDA_OVERRIDE_GLIBC={here} llmenv create",
+        fix=f"use a machine with glibc {most}, or older builds: CONDA_OVERRIDE_GLIBC={here} llmenv create …",
         detail=tuple(wrong),
     )
 

@@ -17,6 +17,9 @@ from conda_llmenv.model import Finding, Level, Status
 
 SHOWN = 15
 
+TORCH_PINS = ("nvidia-", "cuda-", "triton")
+"""Beginnings of the names that torch's wheels ask for by exact version, since they were built with these."""
+
 CHECKED_AT_IMPORT = ("tokenizers", "huggingface-hub", "safetensors", "regex")
 """What transformers compares the version of when it is imported, and refuses to start on."""
 
@@ -43,6 +46,11 @@ class Unmet:
         bare = f"{self.requirement.name}{self.requirement.specifier}"
         there = f"{self.there} is installed" if self.there else "it is not installed"
         return f"{self.owner} {self.owner_version} requires {bare}, and {there}"
+
+    @property
+    def breaks_torch(self) -> bool:
+        """Whether torch was built with what is missing here."""
+        return self.owner == "torch" and self.name.startswith(TORCH_PINS)
 
     @property
     def spec(self) -> str:
@@ -87,15 +95,15 @@ def _meets(requirement: Requirement, there: str | None) -> bool:
 
 
 def pip_check(scene: Scene) -> Finding:
-    """Judge all requirements: what torch itself requires fails, any other is a warning that imports will judge."""
+    """Judge all requirements: what torch was built with fails, any other is a warning: imports will judge it."""
     seen = scene.values("requirements")
     wrong = unmet(seen)
     if not wrong:
         return Finding(Status.PASS, f"the requirements of {len(seen['distributions'])} distributions are met")
-    wrong.sort(key=lambda one: (one.owner != "torch", one.there is None, one.owner))
+    wrong.sort(key=lambda one: (not one.breaks_torch, one.there is None, one.owner))
     worst = wrong[0]
     return Finding(
-        Status.FAIL if worst.owner == "torch" else Status.WARN,
+        Status.FAIL if worst.breaks_torch else Status.WARN,
         worst.text,
         measured=f"{len(wrong)} requirements are not met",
         expected="none",

@@ -30,7 +30,7 @@ def test_a_cpu_build_of_conda_is_not_cured_with_pip() -> None:
     there = installed({"torch": "2.8.0"}, conda_torch=["pytorch 2.8.0 cpu_mkl_py311_h1"])
     found = build(torch("2.8.0", None), there=there, tier="a100", cuda_tier=True)
     assert "pip" not in found.fix
-    assert "CONDA_OVERRIDE_CUDA" in found.fix
+    assert "llmenv create … --tier a100" in found.fix
     assert "cpu_mkl_py311_h1" in found.measured
 
 

@@ -77,6 +77,11 @@ def test_what_torch_itself_requires_fails() -> None:
     assert len(found.detail) == 2
 
 
+def test_what_torch_uses_in_passing_is_a_warning() -> None:
+    """Without networkx most of torch works."""
+    assert check({"torch": "2.8.0"}, {"torch": ["networkx"]}).status is Status.WARN
+
+
 def test_a_prerelease_that_is_installed_counts() -> None:
     """Somebody has chosen it."""
     assert check({"a": "1", "b": "2.1.0rc1"}, {"a": ["b>=2.0"]}).status is Status.PASS
