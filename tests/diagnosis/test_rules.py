@@ -164,7 +164,7 @@ def test_no_pattern_needs_more_than_linear_time(filler: str) -> None:
 
 
 def test_a_line_that_begins_over_and_over_is_read_in_time() -> None:
-    """Where a text is repeated without a line end, every place has to be tried: the time still grows with the length."""
+    """Where a text is repeated without a line end, every place is tried; the time still grows with the length."""
     slow = []
     for opening in {*(needle for rule in RULES for needle in rule.needles), *(text.log.strip() for text in texts())}:
         log = (opening.replace("\n", " ").encode() * 16_384)[:16_384]
