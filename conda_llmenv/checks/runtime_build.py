@@ -62,7 +62,7 @@ def _kind(seen: Mapping[str, Any], scene: Scene) -> Iterator[Finding]:
 
 
 def _cuda_fix(seen: Mapping[str, Any], scene: Scene) -> str:
-    """Solve a torch of conda anew for its tier, which refuses a CPU build; take pip's from the index for this driver."""
+    """Solve a torch of conda anew for its tier, which refuses CPU builds; take pip's from the index for this driver."""
     conda = scene.values("installed").get("conda_torch", ())
     if conda:
         tier = scene.tier or "auto"

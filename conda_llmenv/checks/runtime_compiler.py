@@ -39,6 +39,13 @@ def nvcc(scene: Scene) -> Finding:
 
 CHECKS = (
     Check(
-        "nvcc", "the CUDA compiler fits torch", "runtime", Level.FULL, nvcc, probe="runtime", timeout=30.0, torch=True
+        "nvcc",
+        "the CUDA compiler fits torch",
+        "runtime",
+        Level.FULL,
+        nvcc,
+        probe="runtime",
+        needs=("torch-import",),
+        torch=True,
     ),
 )
