@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -15,7 +16,7 @@ from conda_llmenv.diagnosis.findings import Explained, Finding
 from conda_llmenv.diagnosis.matching import Diagnosis, read_log
 from conda_llmenv.diagnosis.prefilter import Prefilter
 from conda_llmenv.diagnosis.rules import packaged_rules
-from conda_llmenv.errors import InputError
+from conda_llmenv.errors import InputError, LlmenvError
 
 CHUNK = 1 << 20
 """Bytes that are read at once."""
@@ -37,7 +38,7 @@ def diagnose(log: str, *, as_json: bool) -> int:
     if as_json:
         console.payload("diagnose", _json(log, diagnosis), ok=bool(diagnosis.findings))
     else:
-        _report("standard input" if log == "-" else log, diagnosis)
+        _report("standard input" if log == "-" else _shown(log), diagnosis)
     return 0 if diagnosis.findings else 1
 
 
@@ -52,9 +53,13 @@ def _opened(log: str) -> Any:
     try:
         return click.open_file(log, "rb")
     except OSError as error:
-        raise InputError(
-            f"{log}: {error.strerror}", hint="give the log of a training run, or - for standard input"
-        ) from error
+        hint = "give the log of a training run, or - for standard input"
+        raise InputError(f"{_shown(log)}: {error.strerror}", hint=hint) from error
+
+
+def _shown(log: str) -> str:
+    """Return the name of a file so that it stays on one line of any terminal."""
+    return log if log.isprintable() else ascii(log)[1:-1]
 
 
 def _chunks(log: str, stream: IO[bytes]) -> Iterator[bytes]:
@@ -62,14 +67,22 @@ def _chunks(log: str, stream: IO[bytes]) -> Iterator[bytes]:
 
     Raises:
         InputError: it is compressed.
+        LlmenvError: it cannot be read to its end.
     """
-    first = stream.read(CHUNK)
+    first = _read(log, stream)
     for beginning, program in _PACKED.items():
         if first.startswith(beginning):
-            source = "…" if log == "-" else log
-            raise InputError(f"{log} is compressed", hint=f"{program} {source} | llmenv diagnose -")
+            source = "…" if log == "-" else shlex.quote(log)
+            raise InputError(f"{_shown(log)} is compressed", hint=f"{program} {source} | llmenv diagnose -")
     yield first
-    yield from iter(lambda: stream.read(CHUNK), b"")
+    yield from iter(lambda: _read(log, stream), b"")
+
+
+def _read(log: str, stream: IO[bytes]) -> bytes:
+    try:
+        return stream.read(CHUNK)
+    except OSError as error:
+        raise LlmenvError(f"{_shown(log)}: {error.strerror}", hint="check the file, its disk and its mount") from error
 
 
 def _report(source: str, diagnosis: Diagnosis) -> None:

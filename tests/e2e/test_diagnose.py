@@ -121,6 +121,24 @@ def test_a_compressed_log_is_told_how_to_read(llmenv: Program) -> None:
     assert "zcat train.log.gz | llmenv diagnose -" in ended.stderr
 
 
+def test_names_of_files_are_shown_on_one_line(llmenv: Program) -> None:
+    """A line end or a byte that is no text in the name of a log does no harm."""
+    for name in (b"bad\xff\n.log", b"no\xff.log"):
+        if name.startswith(b"bad"):
+            (llmenv.cwd / os.fsdecode(name)).write_text(interleaved())
+        ended = llmenv("diagnose", os.fsdecode(name))
+        assert ended.code == (0 if name.startswith(b"bad") else 2)
+        assert r"\udcff" in ended.text.splitlines()[0]
+        assert ".log" in ended.text.splitlines()[0]
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_told(llmenv: Program) -> None:
+    """The message names the file."""
+    ended = llmenv("diagnose", "/proc/self/mem")
+    assert ended.code == 1
+    assert "/proc/self/mem: Input/output error" in ended.stderr
+
+
 def test_a_binary_file_does_no_harm(llmenv: Program) -> None:
     """Bytes that are no text at all are read, and a fault between them is found."""
     (llmenv.cwd / "core").write_bytes(os.urandom(300_000) + f"\n\0\x1b[2J{OOM}\n".encode() + os.urandom(300_000))
