@@ -11,12 +11,24 @@ PACKAGE = Path(__file__).parent.parent / "conda_llmenv"
 
 LEAVES = {"model", "ports", "errors", "names", "redact", "activation"}
 PURE = {"compose", "hardware", "locks", "data", "checks", "diagnosis", "page"}
-ADAPTERS = {"engines", "pypi", "prefix", "config", "host", "history", "probes", "library", "process", "unlisted"}
+ADAPTERS = {
+    "engines",
+    "pypi",
+    "prefix",
+    "config",
+    "host",
+    "history",
+    "probes",
+    "library",
+    "process",
+    "unlisted",
+    "remote",
+}
 
 ALLOWED = {
     **dict.fromkeys(LEAVES, LEAVES),
     **dict.fromkeys(PURE, LEAVES | PURE),
-    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process", "unlisted"}),
+    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process", "unlisted", "entering"}),
     "pipeline": LEAVES | PURE | {"pipeline"},
     "cli": LEAVES | PURE | ADAPTERS | {"pipeline", "cli"},
     "hooks": LEAVES | PURE | ADAPTERS | {"pipeline", "cli", "hooks"},

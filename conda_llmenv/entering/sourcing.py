@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from shlex import quote
+from shutil import which
 
-from conda_llmenv.errors import PrefixError
-from conda_llmenv.model import Notice
-from conda_llmenv.ports import CommandRunner
-from conda_llmenv.redact import mask
+from .failing import Failed, Note
 
-SECONDS = 30.0
-"""How long the scripts of one environment may take together."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+
+    class Ended(Protocol):
+        """How a shell ended."""
+
+        @property
+        def timed_out(self) -> bool:
+            """Whether it was ended for taking too long."""
+
+        @property
+        def stderr(self) -> str:
+            """What it wrote to stderr, where that was kept."""
+
+    class Run(Protocol):
+        """Starts a program and waits for its end."""
+
+        def __call__(self, argv: Sequence[str], /, *, env: Mapping[str, str], timeout: float) -> Ended:
+            """Run it with these variables for so many seconds at most."""
+
 
 SHELLS = ("bash", "sh")
 """Shells that can read the ``.sh`` scripts of conda packages, the first that is there."""
@@ -29,20 +43,21 @@ OWN = (b"_", b"PWD", b"OLDPWD", b"SHLVL")
 _END = b"end"
 """Closes a complete dump of the variables; a full disk would cut it off."""
 
+_TOLD_LINES = 3
+
 
 def source(
-    scripts: Sequence[Path],
+    scripts: Sequence[str],
     environ: Mapping[str, str],
-    run: CommandRunner,
+    run: Run,
     *,
     arguments: Sequence[str] = (),
-    limit: float = SECONDS,
-) -> tuple[dict[str, str], tuple[Notice, ...]]:
+    limit: float,
+) -> Tuple[Dict[str, str], List[Note]]:
     """Return ``environ`` with what the scripts export or unset, and what a person should know of them.
 
     They share one shell, as they would at ``conda activate``, and may print, fail or change folder. One that calls
-    ``exit`` is noted, and those after it run in a new shell. What they leave running in the shell's process group is
-    ended with it.
+    ``exit`` is noted, and those after it run in a new shell.
 
     Args:
         scripts: files to source, in order.
@@ -52,58 +67,58 @@ def source(
         limit: seconds for all of them.
 
     Raises:
-        PrefixError: a script hangs, or replaces the shell; there is no shell; the disk has no room.
+        Failed: a script hangs, or replaces the shell; there is no shell; the disk has no room.
     """
-    values, notices, left = dict(environ), list[Notice](), tuple(scripts)
+    values, notes, left = dict(environ), [], list(scripts)
     while left:
         with _folder() as name:
-            shell = _Shell(Path(name), left)
+            shell = _Shell(name, left)
             shell.run(values, run, arguments, limit)
             values = shell.changed(values)
-            notices += shell.notices()
+            notes += shell.notes()
             left = left[shell.begun :]
-    return values, tuple(notices)
+    return values, notes
 
 
 class _Shell:
     """One shell that sources scripts and leaves a file per script, and dumps of its variables before and after."""
 
-    def __init__(self, folder: Path, scripts: Sequence[Path]) -> None:
+    def __init__(self, folder: str, scripts: Sequence[str]) -> None:
         self._folder = folder
         self._scripts = scripts
         self.begun = len(scripts)
         """How many scripts were begun: all of them, or those up to the one that ended the shell."""
 
-    def run(self, environ: Mapping[str, str], run: CommandRunner, arguments: Sequence[str], limit: float) -> None:
+    def run(self, environ: Mapping[str, str], run: Run, arguments: Sequence[str], limit: float) -> None:
         """Run the shell to its end.
 
         Raises:
-            PrefixError: it did not end, or what the scripts set is not known.
+            Failed: it did not end, or what the scripts set is not known.
         """
         seen = {name: value for name, value in environ.items() if name not in START_UP}
         try:
             done = run([*_shell(environ), self._text(arguments)], env=seen, timeout=limit)
         except (OSError, ValueError) as error:
-            raise PrefixError(f"{self._scripts[0]} cannot be sourced: {error}") from error
+            raise Failed(f"{self._scripts[0]} cannot be sourced: {error}") from error
         self.begun = self._count()
         last = self._scripts[self.begun - 1]
-        hint = f"see what it does with `bash -x {shlex.quote(str(last))}`"
         if done.timed_out:
-            raise PrefixError(f"{last} did not end within {limit:g} s", details=self._told(self.begun - 1), hint=hint)
+            raise self._blame(last, f"did not end within {limit:g} s")
         if self._read("after") is None:
             if self._status(self.begun - 1) is None and self._read("before") is not None:
-                raise PrefixError(
-                    f"{last} replaced the shell that sources it, so what it sets is not known",
-                    details=self._told(self.begun - 1),
-                    hint=hint,
-                )
-            raise PrefixError(
-                f"the variables that {last.parent} sets could not be read",
-                details=done.stderr.splitlines()[-3:],
-                hint=f"see whether {self._folder.parent} has room, and whether `env` still runs with what they set",
+                raise self._blame(last, "replaced the shell that sources it, so what it sets is not known")
+            raise Failed(
+                f"the variables that {os.path.dirname(last)} sets could not be read",
+                details=tuple(done.stderr.splitlines()[-_TOLD_LINES:]),
+                hint=f"see whether {os.path.dirname(self._folder)} has room, and whether `env` still runs with what "
+                "they set",
             )
 
-    def changed(self, environ: Mapping[str, str]) -> dict[str, str]:
+    def _blame(self, script: str, what: str) -> Failed:
+        hint = f"see what it does with `bash -x {quote(script)}`"
+        return Failed(f"{script} {what}", details=self._told(self.begun - 1), hint=hint, script=script)
+
+    def changed(self, environ: Mapping[str, str]) -> Dict[str, str]:
         """Return ``environ`` with what differs between the two dumps, so that what no script touched stays as it is."""
         before, after = self._read("before") or {}, self._read("after") or {}
         values = {name: value for name, value in environ.items() if os.fsencode(name) not in before.keys() - after}
@@ -112,20 +127,20 @@ class _Shell:
                 values[os.fsdecode(name)] = os.fsdecode(value)
         return values
 
-    def notices(self) -> list[Notice]:
-        """Return one notice for each script that did not end well."""
+    def notes(self) -> List[Note]:
+        """Return one note for each script that did not end well."""
         found = []
         for number, script in enumerate(self._scripts[: self.begun]):
             status = self._status(number)
             if status is None:
-                found.append(self._notice(number, f"{script} ends the shell that sources it"))
+                found.append(self._note(number, f"{script} ends the shell that sources it"))
             elif status:
-                found.append(self._notice(number, f"{script} ended with status {status}"))
+                found.append(self._note(number, f"{script} ended with status {status}"))
         return found
 
-    def _notice(self, number: int, message: str) -> Notice:
-        told = "".join(f": {line}" for line in self._told(number)[-1:])
-        return Notice("activation-script", message + told, hint="what it exported until then is in force")
+    def _note(self, number: int, message: str) -> Note:
+        told = "".join(": " + line for line in self._told(number)[-1:])
+        return Note("activation-script", message + told, "what it exported until then is in force")
 
     def _text(self, arguments: Sequence[str]) -> str:
         """Return the shell's text; its own paths are written out, since a script may change any variable."""
@@ -133,30 +148,32 @@ class _Shell:
         return "\n".join(
             [
                 self._dump("before"),
-                f"trap {shlex.quote(after)} EXIT",
+                f"trap {quote(after)} EXIT",
                 "__llmenv_source() {",
                 *(self._step(number, script) for number, script in enumerate(self._scripts)),
                 "}",
-                shlex.join(["__llmenv_source", *arguments]),
+                " ".join(quote(word) for word in ("__llmenv_source", *arguments)),
                 "trap - EXIT",
                 after,
             ]
         )
 
-    def _step(self, number: int, script: Path) -> str:
+    def _step(self, number: int, script: str) -> str:
         """Source one script; options that it leaves on would be held against the next one."""
-        told, status = (shlex.quote(str(self._folder / f"{number}.{kind}")) for kind in ("told", "status"))
-        sourced = f"\\. {shlex.quote(str(script))} </dev/null >/dev/null 2>|{told}"
+        told, status = (quote(os.path.join(self._folder, f"{number}.{kind}")) for kind in ("told", "status"))
+        sourced = f"\\. {quote(script)} </dev/null >/dev/null 2>|{told}"
         return f'{sourced}\n\\echo "$?" >|{status}\nset +eu'
 
     def _dump(self, name: str) -> str:
-        program = shutil.which("env", path=os.defpath) or "/usr/bin/env"
-        return f"{{ {program} -0 && printf {_END.decode()}; }} >|{shlex.quote(str(self._folder / name))}"
+        program = which("env", path=os.defpath) or "/usr/bin/env"
+        target = quote(os.path.join(self._folder, name))
+        return f"{{ {program} -0 && printf {_END.decode()}; }} >|{target}"
 
-    def _read(self, name: str) -> dict[bytes, bytes] | None:
+    def _read(self, name: str) -> Optional[Dict[bytes, bytes]]:
         """Return the variables of a dump without the shell's own; None if it is not there or cut off."""
         try:
-            content = (self._folder / name).read_bytes()
+            with open(os.path.join(self._folder, name), "rb") as stream:
+                content = stream.read()
         except OSError:
             return None
         *entries, end = content.split(b"\0")
@@ -169,19 +186,22 @@ class _Shell:
         ended = sum(self._status(number) is not None for number in range(len(self._scripts)))
         return min(ended + 1, len(self._scripts))
 
-    def _status(self, number: int) -> int | None:
+    def _status(self, number: int) -> Optional[int]:
         try:
-            return int((self._folder / f"{number}.status").read_text())
+            with open(os.path.join(self._folder, f"{number}.status"), encoding="utf-8") as stream:
+                return int(stream.read())
         except (OSError, ValueError):
             return None
 
-    def _told(self, number: int) -> tuple[str, ...]:
-        """Return the last lines a script wrote to stderr, without secrets."""
+    def _told(self, number: int) -> Tuple[str, ...]:
+        """Return the last lines a script wrote to stderr."""
+        path = os.path.join(self._folder, f"{number}.told")
         try:
-            text = (self._folder / f"{number}.told").read_text(encoding="utf-8", errors="replace")
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                lines = stream.read().splitlines()
         except OSError:
             return ()
-        return tuple(mask(line) for line in text.splitlines() if line.strip())[-3:]
+        return tuple(line for line in lines if line.strip())[-_TOLD_LINES:]
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
@@ -189,15 +209,15 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     try:
         return tempfile.TemporaryDirectory(prefix="llmenv-activate-")
     except OSError as error:
-        raise PrefixError(
+        raise Failed(
             f"activation scripts need a temporary folder: {error}", hint="set TMPDIR to a folder that can be written"
         ) from error
 
 
-def _shell(environ: Mapping[str, str]) -> list[str]:
+def _shell(environ: Mapping[str, str]) -> List[str]:
     path = os.pathsep.join([os.defpath, environ.get("PATH", "")])
     for name in SHELLS:
-        program = shutil.which(name, path=path)
+        program = which(name, path=path)
         if program is not None:
             return [program, *(["--norc", "--noprofile"] if name == "bash" else []), "-c"]
-    raise PrefixError("activation scripts need bash or sh, and neither is there", hint="put one of them on PATH")
+    raise Failed("activation scripts need bash or sh, and neither is there", hint="put one of them on PATH")
