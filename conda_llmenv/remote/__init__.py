@@ -1,0 +1,1 @@
+"""Kernels on other hosts, over the system's OpenSSH."""
