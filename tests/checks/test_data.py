@@ -36,7 +36,7 @@ def test_right_samples_pass() -> None:
     ("error", "means", "fix"),
     [
         (
-            "RuntimeError: DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that the rest follows",
+            "RuntimeError: DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that",
             "/dev/shm is too small",
             "--shm-size=8g",
         ),
