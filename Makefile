@@ -10,7 +10,7 @@ WORKERS ?= 2
 INSIDE := $(addprefix tests/e2e/test_,$(addsuffix .py, channels create diff files fit history integrity lock mirrors plans \
 	plans_builds recipe_files secrets settings usage verify))
 
-.PHONY: demo test lint types suite suite-oldest test-conda soak bench bench-conda format clean
+.PHONY: demo test lint types suite suite-oldest test-conda soak bench bench-verify bench-conda format clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv --clear $(VENV)
@@ -61,6 +61,9 @@ soak: $(VENV)/ready  ## long randomised runs: 500 kill points and more
 
 bench: $(VENV)/ready  ## speed and memory as ratios, side by side, into bench/results/
 	$(BIN)/python -m bench
+
+bench-verify: $(VENV)/ready  ## what proving an environment with torch costs; PREFIX names one
+	$(BIN)/python -m bench.verify $(PREFIX)
 
 bench-conda: $(VENV)/ready  ## what the plugin adds to conda's own commands
 	$(BIN)/python -m bench.plugin $(CONDA_PYTHON)

@@ -44,6 +44,7 @@ def run(
     timeout: float | None = None,
     on_line: Callable[[str], None] | None = None,
     stdin: str | None = None,
+    on_end: Callable[[], object] | None = None,
 ) -> Completed:
     """Run ``argv`` to its end in a process group of its own.
 
@@ -54,6 +55,8 @@ def run(
         timeout: seconds after which the whole group is ended.
         on_line: called with each line of either stream as it comes (from reader threads).
         stdin: text to feed; without it the program reads from /dev/null.
+        on_end: called when the group has ended and before its last output is read: the place to end what left the
+            group and still holds its output open.
 
     Raises:
         OSError: the program cannot be started.
@@ -83,6 +86,8 @@ def run(
         timed_out = True
     finally:
         end_group(process)
+        if on_end is not None:
+            on_end()
         _running.discard(process)
         for output in outputs:
             output.join()

@@ -63,7 +63,7 @@ def _wrong(name: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
         yield "loses the scale of its gradients", f"scale {found['scale']:g}", "a finite scale of at least 1"
     if "attention" in found:
         yield "has no attention", str(found["attention"]), "scaled_dot_product_attention runs"
-    elif not found["attention_error"] <= ATTENTION[name]:
+    elif "attention_error" in found and not found["attention_error"] <= ATTENTION[name]:
         measured = f"relative error {found['attention_error']:.1e}"
         yield "has a wrong attention", measured, f"≤ {ATTENTION[name]:.0e}"
 

@@ -21,7 +21,7 @@ def _tier_card(scene: Scene) -> Finding:
         f"{names}: no card of tier {tier.name}, whose precision, memory and build settings are for others",
         names,
         f"a card of tier {tier.name}",
-        f"`llmenv tiers detect` names the tier for this machine, `llmenv tiers show {tier.name}` says what this one does",
+        f"`llmenv tiers detect` names the tier for this machine, `llmenv tiers show {tier.name}` what this one does",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from conda_llmenv.checks.causes import known_fix
 from conda_llmenv.checks.check import Check
-from conda_llmenv.checks.outcome import how_it_ended
+from conda_llmenv.checks.endings import how_it_ended
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Observation, ProbeEnd, ProbeRun, Status
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 
 from conda_llmenv.checks.causes import known_fix
 from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.endings import how_it_ended
+from conda_llmenv.checks.ranks_end import rank_to_blame
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, ProbeRun, Status
 
@@ -54,13 +55,14 @@ def _answered(check: Check, run: ProbeRun, end: ProbeEnd) -> bool:
 
 
 def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
+    how = rank_to_blame(run, end) or f"{_of(run)}{how_it_ended(run, end)} before it was done"
     steps = tuple(f"rank {rank} was at: {step}" for rank, step in end.last_steps.items())
     return Finding(
         Status.FAIL,
-        f"{_of(run)}{how_it_ended(run, end)} before it was done",
+        how,
         measured=how_it_ended(run, end),
         expected=f"an answer within {run.timeout:.0f} s",
-        fix=known_fix(end.tail) or check.fix,
+        fix=check.fix if end.timed_out else known_fix(end.tail) or check.fix,
         detail=(*steps, *end.tail[-SHOWN_LINES:]),
     )
 
@@ -86,19 +88,3 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
 
 def _of(run: ProbeRun) -> str:
     return f"{run.ranks} ranks: " if run.ranks else ""
-
-
-def how_it_ended(run: ProbeRun, end: ProbeEnd) -> str:
-    """Return in words how a probe that did not tell everything came to its end."""
-    if end.timed_out:
-        return f"gave no answer in {run.timeout:.0f} s and was ended"
-    if end.returncode < 0:
-        return f"was killed by {_signal(-end.returncode)}"
-    return f"ended with exit code {end.returncode}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -6,7 +6,6 @@ from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
 
-
 FAILED = "failed: "
 """How the one problem begins after which there is no activated environment at all."""
 

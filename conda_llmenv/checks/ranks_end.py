@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Sequence
 
+from conda_llmenv.checks.endings import signal_name
 from conda_llmenv.model import ProbeEnd, ProbeRun
 
 GAVE_UP = "gave up: "
@@ -26,7 +26,7 @@ def rank_to_blame(run: ProbeRun, end: ProbeEnd) -> str:
     first = _first_failure(end.tail)
     if first is not None and first[0] in patient:
         rank, code = first
-        how = f"was killed by {_signal(-code)}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         return f"rank {rank} of {run.ranks} {how} in {patient[rank]}"
     if patient and len(patient) < len(end.last_steps):
         names = " and ".join(f"rank {rank}" for rank in sorted(patient))
@@ -41,10 +41,3 @@ def _first_failure(tail: Sequence[str]) -> tuple[int, int] | None:
     ranks = [match for line in tail[start:] if (match := _RANK.search(line))]
     codes = [match for line in tail[start:] if (match := _CODE.search(line))]
     return (int(ranks[0][1]), int(codes[0][1])) if ranks and codes else None
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -41,6 +41,7 @@ def run_probe(
     mark = uuid.uuid4().hex
     reading = Reading(on_observation)
     started = time.monotonic()
+    strays: list[str] = []
     try:
         done = process.run(
             _argv(prefix, run),
@@ -48,13 +49,12 @@ def run_probe(
             cwd=prefix,
             timeout=run.timeout,
             on_line=reading.line,
+            on_end=lambda: strays.extend(end_strays(mark)),
         )
     except OSError as error:
         return ProbeEnd(returncode=127, tail=(f"{prefix / 'bin' / 'python'}: {error.strerror or error}",))
-    finally:
-        strays = end_strays(mark)
     return reading.end(
-        timed_out=done.timed_out, returncode=done.returncode, seconds=time.monotonic() - started, strays=strays
+        timed_out=done.timed_out, returncode=done.returncode, seconds=time.monotonic() - started, strays=tuple(strays)
     )
 
 
@@ -76,5 +76,4 @@ def _environ(environ: Mapping[str, str], run: ProbeRun) -> dict[str, str]:
         **{name: value for name, value in environ.items() if name not in dropped},
         "PYTHONNOUSERSITE": "1",
         "PYTHONSAFEPATH": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
