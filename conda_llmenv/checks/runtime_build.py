@@ -148,7 +148,7 @@ CHECKS = (
         torch_build,
         probe="runtime",
         reads="torch-import",
-        needs=("torch-import",),
+        needs=("duplicates", "torch-import"),
         torch=True,
     ),
 )

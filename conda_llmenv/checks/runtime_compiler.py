@@ -45,7 +45,7 @@ CHECKS = (
         Level.FULL,
         nvcc,
         probe="runtime",
-        needs=("torch-import",),
+        needs=("duplicates", "torch-import"),
         torch=True,
     ),
 )
