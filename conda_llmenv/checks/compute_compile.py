@@ -81,9 +81,19 @@ def compile_(scene: Scene) -> Finding:
     failed = {device: str(found["error"]) for device, found in devices.items() if "error" in found}
     if failed:
         return _not_compiled(scene, failed, seen["compilers"])
+    if not seen["made_code"]:
+        return _left_alone(seen["switches"])
     took = max(float(found["took"]) for found in devices.values())
     summary = f"torch.compile works on {named(devices)}"
     return Finding(Status.PASS, summary, f"same values after {took:.0f} s", f"differences ≤ {COMPILED:.0e}")
+
+
+def _left_alone(switches: Mapping[str, str]) -> Finding:
+    """A function that runs as it was is no proof of a compiler."""
+    if not switches:
+        return Finding(Status.WARN, "torch.compile runs a function as it is and compiles nothing", "no code was made")
+    named = " ".join(f"{name}={value}" for name, value in switches.items())
+    return Finding(Status.SKIP, f"torch.compile is switched off by {named}", fix=f"unset {' '.join(switches)}")
 
 
 def _not_compiled(scene: Scene, failed: Mapping[str, str], compilers: Mapping[str, str]) -> Finding:

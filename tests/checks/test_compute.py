@@ -219,9 +219,10 @@ def test_memory_is_judged_on_cards_that_are_free(cards: list[dict[str, Any]], st
     assert any("GiB of others, not tried" in line for line in found.detail) == busy
 
 
-def compiled(**seen: Any) -> Finding:
+def compiled(seen: Mapping[str, Any], **more: Any) -> Finding:
     """Judge a compiled function on the processor."""
-    return judged("compile", scene({"compile": {"compilers": {"g++": ""}, "devices": {"cpu": seen}}}))
+    around = {"compilers": {"g++": ""}, "switches": {}, "made_code": True, **more}
+    return judged("compile", scene({"compile": {**around, "devices": {"cpu": seen}}}))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def compiled(**seen: Any) -> Finding:
 )
 def test_a_compiler_that_fails_is_a_warning(error: str, means: str, fix: str) -> None:
     """Training works without; the warning has the reason and the next step."""
-    found = compiled(error=error)
+    found = compiled({"error": error})
     assert found.status is Status.WARN
     assert means in found.summary
     assert fix in found.fix
@@ -252,6 +253,14 @@ def test_a_compiler_that_fails_is_a_warning(error: str, means: str, fix: str) ->
 def test_compiled_code_is_compared_by_value() -> None:
     """Wrong values fail, NaN too."""
     right = {"name": "cpu", "difference": limits.COMPILED, "took": 3.0}
-    assert compiled(**right).status is Status.PASS
+    assert compiled(right).status is Status.PASS
     for wrong in (1.1 * limits.COMPILED, math.nan):
-        assert compiled(**{**right, "difference": wrong}).status is Status.FAIL
+        assert compiled({**right, "difference": wrong}).status is Status.FAIL
+
+
+def test_a_function_that_is_left_as_it_is_proves_nothing() -> None:
+    """A variable that switches compiling off is told of; without one it is odd."""
+    plain = {"name": "cpu", "difference": 0.0, "took": 0.1}
+    off = compiled(plain, made_code=False, switches={"TORCHDYNAMO_DISABLE": "1"})
+    assert (off.status, off.summary) == (Status.SKIP, "torch.compile is switched off by TORCHDYNAMO_DISABLE=1")
+    assert compiled(plain, made_code=False).status is Status.WARN

@@ -50,6 +50,13 @@ def test_a_missing_compiler_is_a_warning(torch_env: Path, temporary: Path, tmp_p
     assert "compilers found: none" in finding.detail
 
 
+def test_a_switch_that_turns_compiling_off_is_told(torch_env: Path, temporary: Path) -> None:
+    """The function runs as it is and gives the right values: that is no pass."""
+    finding = compiled(torch_env, temporary, TORCHDYNAMO_DISABLE="1")
+    assert finding.status is Status.SKIP
+    assert "TORCHDYNAMO_DISABLE=1" in finding.summary
+
+
 def test_a_compiler_without_cpp_is_a_warning(torch_env: Path, temporary: Path, tmp_path: Path) -> None:
     """A machine may have gcc and no C++; the compiler's own words are kept."""
     words = "g++: fatal error: cannot execute 'cc1plus': execvp: No such file or directory"

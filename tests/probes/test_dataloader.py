@@ -15,12 +15,11 @@ PLANTED = Path(__file__).with_name("planted_compute.py")
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-def test_workers_give_every_sample(torch_env: Path, workers: int) -> None:
+def test_workers_give_every_sample(torch_env: Path) -> None:
     """Forked and spawned, in order and by value."""
-    finding = found(torch_env, "dataloader", {"workers": workers})
+    finding = found(torch_env, "dataloader", {"workers": 4})
     assert finding.status is Status.PASS, finding
-    assert finding.summary == f"{workers} workers give every sample in order, forked and spawned"
+    assert finding.summary == "4 workers give every sample in order, forked and spawned"
     assert finding.figures["loader_per_s"] > 0
 
 

@@ -62,6 +62,7 @@ def test_one_library_may_be_asked_for(models_env: Path, tmp_path: Path) -> None:
     assert len(finding.detail) == 1
 
 
+@pytest.mark.soak
 def test_accelerate_passes_its_own_script(models_env: Path, tmp_path: Path) -> None:
     """Two processes on the processor."""
     finding = found(models_env, "accelerate-script", environ={"TMPDIR": str(tmp_path), "HOME": str(tmp_path)})

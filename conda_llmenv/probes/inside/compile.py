@@ -16,6 +16,9 @@ SETTINGS = {
     "TORCHINDUCTOR_VEC_ISA_OK": "0",  # not a test program for each vector extension: seven of nine seconds
 }
 
+SWITCHES = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS")
+"""Variables under which torch leaves a function as it is and says nothing."""
+
 
 def run(asked: dict[str, Any], teller: Any) -> None:
     """Look at ``compile`` on every device."""
@@ -31,6 +34,8 @@ def run(asked: dict[str, Any], teller: Any) -> None:
         for device in devices(torch, asked):
             teller.step("torch.compile on " + device)
             values["devices"][device] = compiled(torch, device)
+        values["switches"] = {name: os.environ[name] for name in SWITCHES if name in os.environ}
+        values["made_code"] = any(path.is_file() for path in folder.rglob("*"))
 
 
 def compiled(torch: Any, device: str) -> dict[str, Any]:

@@ -109,12 +109,17 @@ def trained(torch: Any, device: str, dtype: Any, exact: list[Any]) -> dict[str, 
 
 
 def attention(torch: Any, device: str, dtype: Any) -> dict[str, Any]:
-    """Return the error of the attention that torch chooses here, against float64 of the rounded inputs."""
+    """Return the error of the attention that torch chooses here, against float64 of the rounded inputs.
+
+    torch before 2.0 has none to choose.
+    """
+    attend = getattr(torch.nn.functional, "scaled_dot_product_attention", None)
+    if attend is None:
+        return {}
     generator = torch.Generator().manual_seed(5)
     query, key, value = (torch.randn(2, 4, WIDTH, WIDTH, generator=generator).to(dtype) for _ in range(3))
     scores = query.double() @ key.double().transpose(-1, -2) / math.sqrt(WIDTH)
     wanted = scores.softmax(-1) @ value.double()
-    attend = torch.nn.functional.scaled_dot_product_attention
     try:
         got = attend(query.to(device), key.to(device), value.to(device)).double().cpu()
     except RuntimeError as error:
