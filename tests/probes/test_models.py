@@ -42,6 +42,7 @@ def stepped(prefix: Path, temporary: Path, **asked: object) -> Finding:
     """Return what the check comes to; nothing may be left where temporary files go."""
     environ = {"TMPDIR": str(temporary), "HOME": str(temporary / "home")}
     finding = found(prefix, "model-step", {"device": "cpu", **asked}, environ=environ)
+    assert not (temporary / "home").exists()
     assert not list(temporary.glob(".llmenv*"))
     return finding
 
@@ -52,7 +53,6 @@ def test_each_library_takes_a_step(models_env: Path, tmp_path: Path) -> None:
     finding = stepped(alone, tmp_path)
     assert finding.status is Status.PASS, finding
     assert all(any(line.startswith(library) for line in finding.detail) for library in LIBRARIES), finding
-    assert not (tmp_path / "home").exists()
 
 
 def test_one_library_may_be_asked_for(models_env: Path, tmp_path: Path) -> None:

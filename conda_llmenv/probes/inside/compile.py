@@ -25,6 +25,9 @@ def run(asked: dict[str, Any], teller: Any) -> None:
     teller.step("import torch")
     os.environ.update(SETTINGS)
     with teller.looking("compile") as values, private_folder(tempfile.gettempdir(), "compile") as folder:
+        tempfile.tempdir = os.environ["TMPDIR"] = str(
+            folder
+        )  # for the compilers too, so that nothing of theirs is left
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
         os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
         torch = load_torch()

@@ -56,6 +56,7 @@ def quiet(home: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "HF_HOME": str(home),
+        "TMPDIR": str(home),
         "TRITON_CACHE_DIR": str(home / "triton"),
         "TORCH_EXTENSIONS_DIR": str(home / "extensions"),
         "WANDB_MODE": "disabled",
