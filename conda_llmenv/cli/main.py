@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 import click
@@ -36,6 +36,8 @@ COMMANDS = {
     "info": Entry("info", "info", "Show what an environment is, or what this machine and program are."),
     "verify": Entry("verify", "verify", "Prove that an environment works on this machine."),
     "history": Entry("history", "history", "List the combinations that were verified, and what came of it."),
+    "kernel": Entry("kernel", "kernel", "Register environments as Jupyter kernels, and keep them true."),
+    "notebook": Entry("notebook", "notebook", "Run the Jupyter server of an environment, for a browser elsewhere."),
     "diagnose": Entry("diagnose", "diagnose", "Name the faults that a training log shows, with cause and next step."),
     "remove": Entry("remove", "remove", "Remove an environment."),
     "completion": Entry("completion", "completion", "Print the completion script of a shell."),
@@ -45,13 +47,15 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, not when help lists them."""
 
+    entries: Mapping[str, Entry] = COMMANDS
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order a person meets them."""
-        return list(COMMANDS)
+        return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command, or None if there is no such name."""
-        entry = COMMANDS.get(cmd_name)
+        entry = self.entries.get(cmd_name)
         if entry is None:
             return None
         command = getattr(importlib.import_module(f"conda_llmenv.cli.{entry.module}"), entry.attribute)
@@ -66,12 +70,12 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.UsageError(f"{error.message}{console.did_you_mean(args[0], COMMANDS)}", ctx) from error
+            raise click.UsageError(f"{error.message}{console.did_you_mean(args[0], self.entries)}", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands from the static summaries."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

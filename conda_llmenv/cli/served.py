@@ -1,0 +1,117 @@
+"""What ``llmenv notebook`` shows of a server: where it is, how to get there, and its log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from conda_llmenv import process
+from conda_llmenv.cli import console
+from conda_llmenv.errors import InputError, LlmenvError
+from conda_llmenv.notebook.found import FoundServer, find_elsewhere, find_server, has_kernel
+from conda_llmenv.notebook.ssh_lines import Route, laptop_line
+from conda_llmenv.page.taming import tamed
+
+_SERIOUS = re.compile(r"\[[WEC] ")
+"""How a line of Jupyter's log begins that is a warning or worse."""
+
+
+class Log:
+    """The server's log on stderr: while it starts only what is serious, then all of it."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._is_open = verbose
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Show everything from now on."""
+        self._is_open = True
+
+    def line(self, text: str) -> None:
+        """Take a line of the server's, from its reader thread."""
+        if self._is_open or _SERIOUS.match(text):
+            self.say(tamed(text))
+
+    def failure(self, failure: LlmenvError) -> None:
+        """Print a failure where standard output belongs to a document that is out already."""
+        self.say("\n  ".join([f"error: {failure.message}", *map(tamed, failure.details)]))
+
+    def say(self, text: str) -> None:
+        """Print a line; the server goes on when the terminal is gone."""
+        with self._lock, suppress(OSError, ValueError):
+            console.say(text)
+
+
+def choose_server(prefix: Path) -> tuple[FoundServer, dict[str, str]]:
+    """Return the environment's own server, or one elsewhere that knows the environment's kernel, and its variables.
+
+    Raises:
+        InputError: there is none; what can be installed, or registered, is in the hint.
+    """
+    from conda_llmenv.cli.wiring import user_config
+    from conda_llmenv.prefix.activated import activated_environ
+
+    activated = activated_environ(prefix, os.environ, process.run)
+    own = find_server(prefix / "bin" / "python", activated.environ, process.run)
+    if own.name:
+        console.warn_all(activated.notices)
+        return own, {**activated.environ, "PYTHONNOUSERSITE": "1"}
+    other = find_elsewhere(prefix, os.environ, user_config().root_prefix, process.run)
+    if other is not None and has_kernel(other, prefix, os.environ, process.run):
+        return other, dict(os.environ)
+    raise _missing(prefix, own, other)
+
+
+def _missing(prefix: Path, own: FoundServer, other: FoundServer | None) -> InputError:
+    """Return the failure of an environment without a server; a kernel is enough where a server is elsewhere."""
+    place = shlex.quote(str(prefix))
+    conda = f"conda install -p {place} -c conda-forge jupyterlab"
+    install = f"{conda}   (or {place}/bin/python -m pip install jupyterlab)"
+    details = [f"{own.old} is there, which is too old"] if own.old else []
+    if other is None:
+        return InputError(f"there is no Jupyter server in {prefix} or on PATH", details=details, hint=install)
+    return InputError(
+        f"{prefix} has no Jupyter server, and {other.title} in {other.python.parent.parent} knows no kernel of it",
+        details=[*details, f"or install one: {install}"],
+        hint=f"llmenv kernel add -p {place}",
+    )
+
+
+def tell(
+    prefix: Path, found: FoundServer, route: Route, token: str, *, port: int, local: int, pid: int, as_json: bool
+) -> None:
+    """Print how to reach the server; the token stands apart from every line that is to be typed."""
+    line = laptop_line(route, local, port)
+    url = f"http://127.0.0.1:{local}{found.page}"
+    if as_json:
+        console.payload("notebook", {
+            "prefix": str(prefix), "server": found.name, "version": found.version, "python": str(found.python),
+            "pid": pid, "address": "127.0.0.1", "port": port, "local_port": local, "host": route.host,
+            "via": list(route.via), "ssh": line, "url": url, "token": token,
+        })  # fmt: skip
+        return
+    console.fact("server", f"{found.title}, listening on 127.0.0.1:{port} alone, for {prefix}")
+    console.fact("laptop", line)
+    console.fact("open", url)
+    console.fact("token", _shown(token))
+    console.fact("stop", "Ctrl-C")
+    for note in route.notes:
+        console.say(f"note: {note}")
+    console.say(f"note: if port {local} is taken on the laptop, add --local-port, or change the number after -L and in "
+                "the address")  # fmt: skip
+    sys.stdout.flush()
+
+
+def _shown(token: str) -> str:
+    """Return the token, or where it is if stdout is a file that others may read, such as that of a batch job."""
+    with suppress(OSError, ValueError):
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
+            return "not shown, since others may read this file; `jupyter server list` or --json tells it"
+    return token
