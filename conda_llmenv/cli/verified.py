@@ -90,11 +90,12 @@ def report_json(report: Report) -> dict[str, Any]:
         "verified": proves(report),
         **{key: value for key, value in to_builtins(report).items() if key not in {"results", "level"}},
         "level": report.level.word,
-        "checks": [_result_json(result) for result in report.results],
+        "checks": [result_json(result) for result in report.results],
     }
 
 
-def _result_json(result: CheckResult) -> dict[str, Any]:
+def result_json(result: CheckResult) -> dict[str, Any]:
+    """Return one result as it stands in a payload."""
     return {
         "id": result.id,
         "group": result.group,

@@ -1,0 +1,1 @@
+"""What runs in other Pythons, from 3.8 on: by itself, without this package."""
