@@ -9,6 +9,9 @@ from msgspec import Struct
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level
 
+PYTHON = "python"
+"""The check of the Python that every probe runs in."""
+
 Judge = Callable[[Scene], Finding]
 """What was seen, to what it comes to. Only called where the probe has an observation without an error."""
 
@@ -43,6 +46,11 @@ class Check(Struct, frozen=True):
     timeout: float = 30.0
     gpu: bool = False
     torch: bool = False
+
+    @property
+    def everything_needed(self) -> tuple[str, ...]:
+        """What it needs, the Python that its probe runs in included."""
+        return self.needs if not self.probe or self.id == PYTHON else (PYTHON, *self.needs)
 
     @property
     def observed(self) -> str:

@@ -64,6 +64,5 @@ CHECKS = (
         judge=_imports,
         probe="imports",
         fix="install what the message names, or take the module out of the recipe's `verify: {imports: …}`",
-        needs=("python",),
     ),
 )

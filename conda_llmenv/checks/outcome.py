@@ -11,6 +11,8 @@ from conda_llmenv.checks.ranks_end import rank_to_blame
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, ProbeRun, Status
 
+NO_PYTHON = "there is no Python in this environment to look with"
+
 SHOWN_LINES = 8
 
 Ended = Sequence[tuple[ProbeRun, ProbeEnd]]
@@ -19,11 +21,13 @@ Ended = Sequence[tuple[ProbeRun, ProbeEnd]]
 
 def excuse(check: Check, scene: Scene, before: Mapping[str, CheckResult]) -> Finding | None:
     """Return why a check is not tried, or None where it is to be."""
+    if check.probe and not scene.has_python:
+        return Finding(Status.SKIP, NO_PYTHON)
     if check.gpu and not scene.has_gpu:
         return Finding(Status.SKIP, "no GPU here")
     if check.torch and scene.has("installed") and not scene.has_torch:
         return Finding(Status.SKIP, "torch is not installed")
-    for name in check.needs:
+    for name in check.everything_needed:
         needed = before.get(name)
         if needed is not None and needed.status in {Status.FAIL, Status.ERROR, Status.SKIP}:
             word = "was skipped" if needed.status is Status.SKIP else "failed"

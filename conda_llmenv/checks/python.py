@@ -1,8 +1,8 @@
-"""The environment has a Python, and it is its own."""
+"""The environment can be activated, and has a Python of its own: what everything else is looked at with."""
 
 from __future__ import annotations
 
-from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.check import PYTHON, Check
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
 
@@ -37,15 +37,15 @@ CHECKS = (
     Check(
         id="activation",
         title="it can be activated",
-        group="runtime",
+        group="python",
         level=Level.QUICK,
         judge=_activation,
         fix="the package that brought the script is named by `conda package --which PATH`; update or remove it",
     ),
     Check(
-        id="python",
+        id=PYTHON,
         title="its own Python runs",
-        group="runtime",
+        group="python",
         level=Level.QUICK,
         judge=_python,
         probe="python",

@@ -9,8 +9,8 @@ from conda_llmenv.checks.check import Check
 from conda_llmenv.model import CheckResult, Level
 
 LADDER: tuple[Check, ...] = (
-    *host.CHECKS,
     *python.CHECKS,
+    *host.CHECKS,
     *runtime.CHECKS,
     *imports.CHECKS,
     *compute.CHECKS,
@@ -43,5 +43,5 @@ def with_needed(checks: Collection[Check]) -> tuple[Check, ...]:
         name = waiting.pop()
         if name not in wanted:
             wanted.add(name)
-            waiting += BY_ID[name].needs
+            waiting += BY_ID[name].everything_needed
     return tuple(check for check in LADDER if check.id in wanted)

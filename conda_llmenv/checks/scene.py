@@ -21,6 +21,7 @@ class Scene(Struct, frozen=True):
         tier: name of the tier the environment was made for, or None.
         tier_layer: that tier, where it is known here.
         cuda_tier: the environment was made for a card of NVIDIA's.
+        has_python: there is, or should be, a Python in it.
         settings: the merged ``verify`` settings of the layers.
         variables: what activation sets.
         environ: variables of the calling shell that matter to libraries, values masked.
@@ -34,6 +35,7 @@ class Scene(Struct, frozen=True):
     tier: str | None = None
     tier_layer: Fragment | None = None
     cuda_tier: bool = False
+    has_python: bool = True
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}
     environ: Mapping[str, str] = {}

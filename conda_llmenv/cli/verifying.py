@@ -56,6 +56,7 @@ def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
     from conda_llmenv.cli import remembering
     from conda_llmenv.history.store import default_store
     from conda_llmenv.prefix.fingerprint import fingerprint
+    from conda_llmenv.prefix.inspect import has_python
 
     activated = _activated(prefix)
     store = default_store(os.environ, user_config().llmenv.history)
@@ -72,6 +73,7 @@ def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
         host=host_facts,
         tables=tables,
         tier=_tier,
+        has_python=has_python,
         fingerprint=fingerprint,
         earlier=earlier,
         keep=functools.partial(remembering.keep, store),

@@ -86,6 +86,7 @@ class VerifyTools(Struct, frozen=True):
         host: reads this machine.
         tables: the dated tables of drivers, cards and frameworks.
         tier: the tier of a name, None where it is not known here.
+        has_python: whether there is a Python in a prefix, or one is on record.
         fingerprint: hash of what is installed in a prefix.
         earlier: reports on record, newest first: those of one prefix (in the state of a fingerprint), or all of them.
         keep: puts a report on record; what could not be written comes back as notices.
@@ -102,6 +103,7 @@ class VerifyTools(Struct, frozen=True):
     host: HostReader
     tables: Callable[[], Tables]
     tier: Callable[[str], Fragment | None]
+    has_python: Callable[[Path], bool]
     fingerprint: Callable[[Path], str]
     earlier: Earlier
     keep: Callable[[Report], tuple[Notice, ...]]
@@ -175,6 +177,8 @@ def conclude(report: Report, subject: Subject, tools: VerifyTools) -> tuple[Noti
 
 
 def _unproven(scene: Scene) -> str:
+    if not scene.has_python:
+        return outcome.NO_PYTHON
     if scene.cuda_tier and not scene.has_gpu:
         return f"tier {scene.tier} is about a GPU and this machine has none; run `llmenv verify` where one is"
     return ""
@@ -196,6 +200,7 @@ class _Ladder:
             tier=subject.tier,
             tier_layer=tools.tier(subject.tier) if subject.cuda_tier and subject.tier else None,
             cuda_tier=subject.cuda_tier,
+            has_python=tools.has_python(subject.prefix),
             settings=subject.settings,
             variables=subject.variables,
             environ=tools.environ,

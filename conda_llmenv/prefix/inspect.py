@@ -175,6 +175,11 @@ def _source(text: str | None) -> str:
     return f"{kind}+{url}@{commit}" if usable else ""
 
 
+def has_python(prefix: Path) -> bool:
+    """Return whether there is a Python in an environment, or should be: a broken link or a record counts."""
+    return os.path.lexists(prefix / "bin" / "python") or any((prefix / "conda-meta").glob("python-[0-9]*.json"))
+
+
 def interpreter(prefix: Path, records: tuple[InstalledRecord, ...]) -> Interpreter | None:
     """Return the environment's Python, or None if it has none."""
     record = next((record for record in records if record.name == "python"), None)

@@ -133,7 +133,7 @@ def test_fabric(values: dict[str, Any], status: Status) -> None:
 
 def test_ids_and_levels() -> None:
     """The ids are what people write behind ``--only``; what is cheap and decides belongs to the quick level."""
-    quick = "driver-version driver-library gpu-count gpu-health shm nofile stack disk nccl-settings"
+    quick = "driver-version driver-library gpu-count gpu-health tier-card shm nofile stack disk nccl-settings"
     full = "fabric-manager gpu-throttle xid memlock swap network-interface"
     assert {check.id for check in host.CHECKS if check.level.word == "quick"} == set(quick.split())
     assert {check.id for check in host.CHECKS if check.level.word == "full"} == set(full.split())

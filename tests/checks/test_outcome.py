@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.outcome import excuse, judged
@@ -123,6 +124,17 @@ def test_a_gpu_check_needs_a_card() -> None:
     assert found is not None
     assert found.summary == "no GPU here"
     assert excuse(check(gpu=True), scene(host=HostFacts("linux-64", gpus=(Gpu("NVIDIA L4"),))), {}) is None
+
+
+def test_without_python_nothing_is_looked_at() -> None:
+    """Neither in an environment that has none nor where the one it has does not run."""
+    without = replace(scene(), has_python=False)
+    found = excuse(check(), without, {})
+    assert found is not None
+    assert "no Python" in found.summary
+    broken = excuse(check(), scene(), {"python": result(Status.ERROR, "python")})
+    assert broken is not None
+    assert broken.summary == "not tried, since python failed"
 
 
 def test_a_torch_check_waits_until_it_is_known_whether_torch_is_there() -> None:

@@ -143,13 +143,23 @@ def test_the_preflight_does_not_stand_on_an_older_pass(llmenv: Program, prefix: 
     assert other.code == 1, "another machine, as far as its C library and processor tell"
 
 
-def test_an_environment_without_python(llmenv: Program, prefix: Path) -> None:
+def test_a_python_that_is_gone(llmenv: Program, prefix: Path) -> None:
     """What cannot be run is told apart from what failed: exit code 3."""
     made(llmenv, prefix, "six")
     (prefix / "bin" / "python").unlink()
     ended = llmenv("verify", "-p", prefix)
     assert ended.code == 3
     assert "could not be" in ended.stdout
+    assert llmenv("info", "-p", prefix, "--json").result()["phase"] == "created"
+
+
+def test_an_environment_that_has_no_python(llmenv: Program, prefix: Path) -> None:
+    """Nothing can be looked at in one with nothing but libraries: that is told, nothing fails, and nothing is proved."""
+    llmenv.write("bare.yml", "dependencies: [ca-certificates]\nllmenv: {remove: [python, pip]}\n")
+    assert llmenv("create", "-p", prefix, "-f", "bare.yml").code == 0
+    ended = llmenv("verify", "-p", prefix)
+    assert ended.code == 0, ended.text
+    assert "passed, but not verified: there is no Python in this environment" in ended.stdout
     assert llmenv("info", "-p", prefix, "--json").result()["phase"] == "created"
 
 
