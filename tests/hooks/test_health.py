@@ -32,7 +32,7 @@ def test_a_pass_is_one_line() -> None:
 def test_what_is_wrong_is_told_in_full() -> None:
     """A failure comes before a warning; both with what was measured and a next step."""
     lines = health_lines(report(FINE, NOFILE, SHM), "❌", verbose=False)
-    assert lines[0] == "❌ llmenv: failed: shm is right: /dev/shm has 4 MB"
+    assert lines[0] == "❌ llmenv: failed: /dev/shm has 4 MB"
     text = "\n".join(lines)
     assert "failed: shm: /dev/shm has 4 MB\n  measured 4 MB, expected 1 GB\n" in text
     assert f"  fix  {FIX}" in text

@@ -34,7 +34,7 @@ def test_the_page_can_be_read(width: int, height: int, scheme: str, tmp_path: Pa
     assert seen["smallest"][0] >= 14
     assert seen["faintest"][0] >= 4.5, seen["faintest"]
     assert (seen["background"] > 0.5) == (scheme == "light")
-    assert "Shared memory" in seen["verdict"]
+    assert "/dev/shm has 64 MB" in seen["verdict"]
     assert seen["verdictEnds"] < height
     assert seen["results"] == 31
     assert len(seen["pictures"]) == 16
