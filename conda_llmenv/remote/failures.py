@@ -72,11 +72,6 @@ KNOWN = (
         "check the network; the kernel there is ended when the connection is, so start it anew",
     ),
     _known(
-        r"administratively prohibited|AllowStreamLocalForwarding|forwarding (is )?disabled",
-        "{host} forbids forwarding: {line}",
-        "ask those who run it for AllowStreamLocalForwarding in sshd_config",
-    ),
-    _known(
         r"Bad configuration option|Bad owner or permissions|[Uu]nsupported option|bad configuration",
         "ssh cannot read its configuration: {line}",
         _BY_HAND,

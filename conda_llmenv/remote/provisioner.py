@@ -145,7 +145,8 @@ class SSHProvisioner(LocalProvisioner):
     def _start(self, folder: str, session_name: str) -> dict[str, Any]:
         """Return what the supervisor is told: nothing of this host's variables, and the key, which is in no argv."""
         resources = Path(self.kernel_spec.resource_dir)
-        files = {path.name: path.read_text(encoding="utf-8") for path in sorted(resources.glob("*.py"))}
+        paths = sorted(resources.rglob("*.py"))
+        files = {path.relative_to(resources).as_posix(): path.read_text(encoding="utf-8") for path in paths}
         run = ["-I", f"{{folder}}/{LAUNCHER}"] if LAUNCHER in files else ["-m", "ipykernel_launcher"]
         info: Mapping[str, Any] = self.connection_info
         return {
@@ -200,8 +201,15 @@ class SSHProvisioner(LocalProvisioner):
             writer.close()
         except (OSError, asyncio.TimeoutError):
             greeting = b""
-        if not greeting:
-            raise explain(self.host, self.prefix, 255, [*session.complaints])
+        if greeting:
+            return
+        if session.poll() is not None:
+            raise self._not_started(session)
+        said = next(reversed([line for line in map(printable, session.complaints) if line]), "it does not answer")
+        raise HostFailed(
+            f"{self.host} does not forward to the kernel that listens there: {said}",
+            hint="ask those who run it for AllowStreamLocalForwarding in its sshd_config",
+        )
 
     def _choose_ports(self) -> None:
         cache = LocalPortCache.instance()

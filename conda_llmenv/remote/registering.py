@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -58,7 +57,7 @@ def register_remote(
     install: Install,
     name: str = "",
     display_name: str = "",
-    launcher: Iterable[Path] = (),
+    launcher: Mapping[str, str] | None = None,
 ) -> RemoteKernel:
     """Look at an environment on another host and register a kernel here that runs there.
 
@@ -69,8 +68,8 @@ def register_remote(
         install: puts the kernelspec in place.
         name: the kernelspec's name; made from the environment's and the host's where it is empty.
         display_name: what people choose it by; made from what is found there where it is empty.
-        launcher: files that start a kernel in the activated environment, ``launch.py`` among them; they are sent to the
-            other host with each start.
+        launcher: names and texts of the modules that start a kernel in the activated environment, ``launch.py`` among
+            them; they are kept in the kernelspec and sent to the other host with each start.
 
     Raises:
         InputError: the host, the path or a name cannot be one; nothing was done.
@@ -89,7 +88,7 @@ def register_remote(
         )
     shown = display_name or default_display_name(host, prefix, facts)
     with tempfile.TemporaryDirectory(prefix="llmenv-kernel-") as made:
-        _write(Path(made), _kernelspec(host, prefix, shown, facts), facts["kernelspec"]["logos"], launcher)
+        _write(Path(made), _kernelspec(host, prefix, shown, facts), facts["kernelspec"]["logos"], launcher or {})
         folder = install(Path(made), name)
     found = {key: facts[key] for key in ("python", "ipykernel", "torch", "cuda")}
     return RemoteKernel(name=name, display_name=shown, folder=folder, host=host, prefix=prefix, **found)
@@ -166,10 +165,11 @@ def _kernelspec(host: str, prefix: str, display_name: str, facts: Mapping[str, A
     }
 
 
-def _write(folder: Path, spec: Mapping[str, Any], logos: Mapping[str, str], launcher: Iterable[Path]) -> None:
+def _write(folder: Path, spec: Mapping[str, Any], logos: Mapping[str, str], launcher: Mapping[str, str]) -> None:
     (folder / "kernel.json").write_text(json.dumps(spec, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, data in logos.items():
         if LOGO.fullmatch(name) and ".." not in name:  # another host told it
             (folder / name).write_bytes(base64.b64decode(data))
-    for path in launcher:
-        shutil.copyfile(path, folder / path.name)
+    for name, text in launcher.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")

@@ -118,7 +118,8 @@ class Session:
             for line in stdout:
                 _, separator, text = line.rpartition(RECORD)
                 if separator:
-                    self._hear(json.loads(text))
+                    with suppress(ValueError, KeyError, TypeError):  # the other host's shell may print anything
+                        self._hear(json.loads(text))
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         kind = event["event"]

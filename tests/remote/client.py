@@ -23,11 +23,11 @@ class Client:
         self.manager: AsyncKernelManager | None = None
         self.kernel: AsyncKernelClient | None = None
 
-    async def start(self, kernel: str) -> dict[str, Any]:
+    async def start(self, kernel: str, cwd: str = "") -> dict[str, Any]:
         """Start a kernel and return its connection, or the reason why there is none."""
         self.manager = AsyncKernelManager(kernel_name=kernel)
         try:
-            await self.manager.start_kernel()
+            await self.manager.start_kernel(**({"cwd": cwd} if cwd else {}))
         except RuntimeError as error:
             return {"error": str(error)}
         await self._connect()

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin")
@@ -54,14 +54,22 @@ class Servers:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
         return path
 
-    def start(self, name: str, *server: str, client: str = "", jump: str = "") -> None:
+    def start(
+        self,
+        name: str,
+        *server: str,
+        client: Sequence[str] = (),
+        address: str = "127.0.0.1",
+        within: Sequence[str] = (),
+    ) -> None:
         """Start a server.
 
         Args:
             name: what the client knows it by.
-            server: lines of its configuration.
-            client: a further line of the client's.
-            jump: the server that it is reached through.
+            server: lines of its configuration, before those that are there anyway; the first of a kind counts.
+            client: lines of the client's, likewise.
+            address: where it listens.
+            within: a command that runs others in another network.
         """
         key = self.folder / f"host_{name}"
         if not key.exists():
@@ -70,7 +78,7 @@ class Servers:
         lines = [
             *server,
             f"Port {port}",
-            "ListenAddress 127.0.0.1",
+            f"ListenAddress {address}",
             f"HostKey {key}",
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
             "StrictModes no",
@@ -85,14 +93,15 @@ class Servers:
         config.write_text("\n".join(lines) + "\n")
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)  # where sshd changes its root before a login; root's servers insist
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.running[name] = subprocess.Popen([str(SSHD), "-D", "-e", "-f", str(config)], stderr=log)
-        self._wait(port)
+        path = self.folder / f"{name}.log"
+        with path.open("wb") as log:
+            self.running[name] = subprocess.Popen([*within, str(SSHD), "-D", "-e", "-f", str(config)], stderr=log)
+        _wait_for("Server listening", path)
         kind, public = key.with_suffix(".pub").read_text().split()[:2]
         with self.known.open("a") as known:
-            known.write(f"[127.0.0.1]:{port} {kind} {public}\n")
+            known.write(f"[{address}]:{port} {kind} {public}\n")
         with self.config.open("a") as written:
-            written.write(self._client(name, port, client, jump))
+            written.write(self._client(name, port, client, address))
 
     def stop(self, name: str) -> None:
         """Stop a server; connections that it has accepted go on."""
@@ -104,26 +113,24 @@ class Servers:
         for name in list(self.running):
             self.stop(name)
 
-    def _client(self, name: str, port: int, client: str, jump: str) -> str:
+    def _client(self, name: str, port: int, client: Sequence[str], address: str) -> str:
         lines = [
             f"Host {name}",
-            "HostName 127.0.0.1",
+            *client,
+            f"HostName {address}",
             f"Port {port}",
             f"User {getpass.getuser()}",
             f"IdentityFile {self.key}",
             "IdentitiesOnly yes",
             f"UserKnownHostsFile {self.known}",
             "GlobalKnownHostsFile /dev/null",
-            *([f"ProxyJump {jump}"] if jump else []),
-            *([client] if client else []),
         ]
         return "\n    ".join(lines) + "\n"
 
-    @staticmethod
-    def _wait(port: int) -> None:
-        deadline = time.monotonic() + 10
-        with socket.socket() as trying:
-            while trying.connect_ex(("127.0.0.1", port)):
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"no ssh server at port {port}")
-                time.sleep(0.02)
+
+def _wait_for(text: str, log: Path) -> None:
+    deadline = time.monotonic() + 10
+    while text not in (told := log.read_text(encoding="utf-8")):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no ssh server: {told}")
+        time.sleep(0.02)

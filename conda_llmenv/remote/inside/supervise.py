@@ -81,8 +81,10 @@ class Supervisor:
         )
 
     def write(self, name: str, text: str) -> None:
-        """Write a file that nobody else may read."""
-        descriptor = os.open(os.path.join(self.folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        """Write a file that nobody else may read; its name may hold folders."""
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
 
