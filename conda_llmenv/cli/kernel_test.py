@@ -91,10 +91,9 @@ def _client(spec: Kernelspec, tools: KernelTools) -> Path:
 def _modules(spec: Kernelspec) -> tuple[str, ...]:
     from conda_llmenv.cli.verifying import subject_of
     from conda_llmenv.errors import LlmenvError
-    from conda_llmenv.pipeline.verify import promised_modules
 
     try:
-        return promised_modules(subject_of(spec.prefix).settings) if spec.ours and spec.prefix else ()
+        return subject_of(spec.prefix).modules if spec.ours and spec.prefix else ()
     except LlmenvError:
         return ()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from conda_llmenv.cli import console
 from conda_llmenv.cli.verdicts import MARKS
 from conda_llmenv.model import CheckResult, Status
+from conda_llmenv.pipeline.verify_tools import Unwatched, Watcher
 from conda_llmenv.redact import mask
 
 if TYPE_CHECKING:
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
 STYLES = {Status.PASS: "green", Status.WARN: "yellow", Status.FAIL: "red", Status.ERROR: "red", Status.SKIP: "dim"}
 
 
-class Unseen:
-    """Shows nothing: a pipe gets the report when it is complete."""
-
-    def result(self, result: CheckResult) -> None:
-        """Ignore it."""
-
-    def stage(self, checks: Sequence[Check]) -> None:
-        """Ignore it."""
-
-
 class LiveTable:
     """The checks that are done, and those that are looked for right now."""
 
@@ -39,6 +30,9 @@ class LiveTable:
         self._live = live
         self._done: list[CheckResult] = []
         self._waiting: tuple[str, ...] = ()
+
+    def begin(self, checks: Sequence[Check]) -> None:
+        """Ignore it: the table grows."""
 
     def result(self, result: CheckResult) -> None:
         """Add a line."""
@@ -70,10 +64,13 @@ def _room() -> int:
 
 
 @contextlib.contextmanager
-def live_table(*, shown: bool) -> Iterator[LiveTable | Unseen]:
-    """Open the display; it is gone when the block ends, so that the report has the terminal alone."""
+def live_table(*, shown: bool) -> Iterator[Watcher]:
+    """Open the display; it is gone when the block ends, so that the report has the terminal alone.
+
+    A pipe gets the report when it is complete, and nothing before.
+    """
     if not (shown and console.is_terminal(sys.stderr)):
-        yield Unseen()
+        yield Unwatched()
         return
     from rich.console import Console
     from rich.live import Live

@@ -85,7 +85,7 @@ def _verify(
     from conda_llmenv.checks.verdict import exit_code
     from conda_llmenv.cli.verified import report_json, say_report
     from conda_llmenv.cli.verifying import run_ladder, subject_of, write_page
-    from conda_llmenv.pipeline.verify import VerifyRequest
+    from conda_llmenv.pipeline.verify_tools import VerifyRequest
 
     request = VerifyRequest(subject_of(prefix), Level[(level or "full").upper()], only, nproc)
     found, notices = run_ladder(request, shown=not (quiet or as_json))

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 from conda_llmenv import process
 from conda_llmenv.checks.check import Check
-from conda_llmenv.checks.registry import LADDER
 from conda_llmenv.cli.wiring import host_facts, library, signals_as_exceptions, tables, user_config
 from conda_llmenv.errors import InputError, LlmenvError, PrefixError
 from conda_llmenv.host import host_root
 from conda_llmenv.model import CheckResult, Fragment, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
-from conda_llmenv.pipeline.verify import Subject, VerifyRequest, VerifyTools
+from conda_llmenv.pipeline.verify_tools import Subject, Unwatched, VerifyRequest, VerifyTools, Watcher
 from conda_llmenv.ports import Reporter
 from conda_llmenv.prefix.state import read_spec, read_state, write_state
 from conda_llmenv.prefix.variables import read_variables
@@ -51,7 +50,7 @@ def _packages(asked: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*conda, *pip)))
 
 
-def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
+def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     """Return the ladder's tools for one environment, as they are for a person who has activated it."""
     from conda_llmenv.cli import remembering
     from conda_llmenv.history.store import default_store
@@ -82,7 +81,7 @@ def verify_tools(prefix: Path, **more: Any) -> VerifyTools:
         hostname=platform.node(),
         root=str(host_root(os.environ)),
         folder=str(Path.cwd()),
-        **more,
+        watcher=watcher or Unwatched(),
     )
 
 
@@ -121,7 +120,7 @@ def run_ladder(request: VerifyRequest, *, shown: bool = False) -> tuple[Report, 
     from conda_llmenv.pipeline.verify import conclude, verify
 
     with signals_as_exceptions(), live_table(shown=shown) as live:
-        tools = verify_tools(request.subject.prefix, on_result=live.result, on_stage=live.stage)
+        tools = verify_tools(request.subject.prefix, live)
         climb = preflight if request.level is Level.QUICK and not request.only else verify
         report = climb(request, tools)
         return report, conclude(report, request.subject, tools)
@@ -139,26 +138,26 @@ def mark(prefix: Path, phase: Phase, reason: str) -> tuple[Notice, ...]:
     return ()
 
 
-def reporting(reporter: Reporter) -> dict[str, Any]:
-    """Return the ladder's callbacks that move a command's progress display."""
-    reported = _Reported(reporter)
-    return {"on_result": reported.result, "on_stage": reported.stage}
-
-
-class _Reported:
+class LadderProgress:
     """Tells a command's progress display how far the ladder is."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
-        self._done = 0
+        self._done = self._total = 0
+
+    def begin(self, checks: Sequence[Check]) -> None:
+        """Count from nothing."""
+        self._done, self._total = 0, len(checks)
 
     def stage(self, checks: Sequence[Check]) -> None:
-        self._reporter.start("check", len(LADDER), ", ".join(check.id for check in checks))
+        """Name what is looked for next."""
+        self._reporter.start("check", self._total, ", ".join(check.id for check in checks))
 
     def result(self, result: CheckResult) -> None:
+        """Count one more."""
         self._done += 1
-        self._reporter.advance("check", self._done, len(LADDER))
-        if result.id == LADDER[-1].id:
+        self._reporter.advance("check", self._done, self._total)
+        if self._done == self._total:
             self._reporter.finish("check")
 
 

@@ -22,7 +22,7 @@ from conda_llmenv.host import host_root, read_host
 from conda_llmenv.library import FileLibrary, default_library
 from conda_llmenv.model import Channel, HostFacts, Lock, Origin, Sourced
 from conda_llmenv.pipeline.tools import Caches, Tools
-from conda_llmenv.pipeline.verify import VerifyTools
+from conda_llmenv.pipeline.verify_tools import VerifyTools
 from conda_llmenv.ports import PipInstaller, Reporter, Transaction
 
 AUTO = "auto"
@@ -259,9 +259,9 @@ def tables() -> Tables:
 
 
 def _verify_tools(reporter: Reporter, prefix: Path) -> VerifyTools:
-    from conda_llmenv.cli.verifying import reporting, verify_tools
+    from conda_llmenv.cli.verifying import LadderProgress, verify_tools
 
-    return verify_tools(prefix, **reporting(reporter))
+    return verify_tools(prefix, LadderProgress(reporter))
 
 
 def _indexes() -> tuple[str, ...]:

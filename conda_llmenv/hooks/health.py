@@ -38,7 +38,7 @@ def check_health(prefix: str, *, verbose: bool) -> None:
 
 def _looked(prefix: Path, good: str, bad: str, *, verbose: bool) -> list[str]:
     from conda_llmenv.cli.verifying import run_ladder, subject_of
-    from conda_llmenv.pipeline.verify import VerifyRequest
+    from conda_llmenv.pipeline.verify_tools import VerifyRequest
 
     state = read_state(prefix)
     if state is not None and state.phase in {Phase.CREATING, Phase.FAILED}:

@@ -21,7 +21,7 @@ from conda_llmenv.errors import CheckFailed, InstallFailed, PipFailed
 from conda_llmenv.model import EnvState, InstallRequest, Notice, Phase, PipRequest, PipResult, Record, Report, Status
 from conda_llmenv.pipeline.plan import Plan, PlanRequest, make_plan, pip_request, plan_pip
 from conda_llmenv.pipeline.tools import Tools
-from conda_llmenv.pipeline.verify import Subject, VerifyRequest, conclude, verify
+from conda_llmenv.pipeline.verify_tools import Subject, VerifyRequest
 from conda_llmenv.ports import Transaction
 from conda_llmenv.redact import mask, strip
 
@@ -119,13 +119,21 @@ def create(request: CreateRequest, plan: Plan, tools: Tools) -> Created:
     if report is not None:
         clock.stamp("verify")
         subject = subject_of(request.prefix, plan, variables)
-        notices = (*notices, *conclude(report, subject, tools.verify(request.prefix)))
+        notices = (*notices, *_concluded(report, subject, tools))
     return Created(request.prefix, plan, result, report, clock.seconds, notices)
 
 
 def _verified(request: CreateRequest, plan: Plan, variables: Mapping[str, str | None], tools: Tools) -> Report:
+    from conda_llmenv.pipeline.verify import verify  # the whole ladder, which a plan does without
+
     subject = subject_of(request.prefix, plan, variables)
     return verify(VerifyRequest(subject, subject.level), tools.verify(request.prefix))
+
+
+def _concluded(report: Report, subject: Subject, tools: Tools) -> tuple[Notice, ...]:
+    from conda_llmenv.pipeline.verify import conclude
+
+    return conclude(report, subject, tools.verify(subject.prefix))
 
 
 def _proved(request: CreateRequest, plan: Plan, variables: Mapping[str, str | None], tools: Tools) -> Report:

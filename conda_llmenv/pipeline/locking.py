@@ -20,7 +20,7 @@ from conda_llmenv.names import check_platform
 from conda_llmenv.pipeline.create import ALWAYS_SET, with_pip
 from conda_llmenv.pipeline.plan import Draft, Plan, PlanRequest, draft, make_plan, with_tier
 from conda_llmenv.pipeline.tools import Tools
-from conda_llmenv.pipeline.verify import promised_modules
+from conda_llmenv.pipeline.verify_tools import promised_modules
 from conda_llmenv.redact import strip
 
 

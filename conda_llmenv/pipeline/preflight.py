@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from conda_llmenv.checks.registry import in_order
 from conda_llmenv.checks.verdict import passed
 from conda_llmenv.model import CheckResult, Finding, Level, Report, Status
-from conda_llmenv.pipeline.verify import VerifyRequest, VerifyTools, verify
+from conda_llmenv.pipeline.verify import verify
+from conda_llmenv.pipeline.verify_tools import VerifyRequest, VerifyTools
 
 PROOF = "proof"
 """Id of the line that says whether a whole pass on this machine still stands for the environment as it is."""

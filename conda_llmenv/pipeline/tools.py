@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from conda_llmenv.hardware import Tables
 from conda_llmenv.model import Channel, Notice, Sourced
-from conda_llmenv.pipeline.verify import VerifyTools
+from conda_llmenv.pipeline.verify_tools import VerifyTools
 from conda_llmenv.ports import BeginTransaction, CommandRunner, Engine, HostReader, Library, PipInstaller, Reporter
 
 ResolveChannels = Callable[[tuple[str, ...], bool], tuple[Channel, ...]]

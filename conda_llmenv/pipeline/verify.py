@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from conda_llmenv import __version__
@@ -23,13 +21,10 @@ from conda_llmenv.checks.scene import Scene
 from conda_llmenv.checks.verdict import proves, sentence
 from conda_llmenv.checks.versions import versions_of
 from conda_llmenv.errors import InputError
-from conda_llmenv.hardware import Tables
 from conda_llmenv.model import (
     CheckResult,
     Finding,
-    Fragment,
     HostFacts,
-    Level,
     Notice,
     Observation,
     Phase,
@@ -38,99 +33,13 @@ from conda_llmenv.model import (
     Report,
     Status,
 )
-from conda_llmenv.ports import HostReader, Prober
+from conda_llmenv.pipeline.verify_tools import Subject, VerifyRequest, VerifyTools
 
 AT_ONCE = 2
 """Modules that are imported side by side: a cold import waits for the disk most of the time."""
 
 CPU_WORLDS = (2, 4)
 """World sizes that are tried with gloo where there is no GPU."""
-
-
-class Subject(Struct, frozen=True):
-    """What an environment is for, as it was asked for when it was made; all empty for one that is not ours.
-
-    Attributes:
-        prefix: where it is.
-        tier, recipe: names, or None.
-        cuda_tier: the tier is about a card of NVIDIA's.
-        settings: the merged ``verify`` settings of the layers.
-        packages: names that were asked for, conda's and pip's.
-        variables: what activation sets.
-    """
-
-    prefix: Path
-    tier: str | None = None
-    recipe: str | None = None
-    cuda_tier: bool = False
-    settings: Mapping[str, Any] = {}
-    packages: tuple[str, ...] = ()
-    variables: Mapping[str, str] = {}
-
-    @property
-    def level(self) -> Level:
-        """How far an environment of this kind has to get before it counts as verified."""
-        return Level[str(self.settings.get("level", "full")).upper()]
-
-
-Earlier = Callable[[Path | None, str], Iterable[Report]]
-"""A prefix and a fingerprint, to the reports on record about them, newest first."""
-
-
-class VerifyTools(Struct, frozen=True):
-    """What verifying may touch.
-
-    Attributes:
-        probe: runs a probe inside the environment.
-        activation_problems: what went wrong while it was activated; one that begins with ``failed:`` ended it.
-        host: reads this machine.
-        tables: the dated tables of drivers, cards and frameworks.
-        tier: the tier of a name, None where it is not known here.
-        has_python: whether there is a Python in a prefix, or one is on record.
-        fingerprint: hash of what is installed in a prefix.
-        earlier: reports on record, newest first: those of one prefix (in the state of a fingerprint), or all of them.
-        keep: puts a report on record; what could not be written comes back as notices.
-        mark: notes in the environment whether it is verified and, where it is not, why.
-        environ: variables of the calling shell.
-        hostname: name of this machine.
-        root: folder of a recorded machine; ``/`` for this one.
-        folder: where a checkpoint is tried.
-        on_result: called with each line of the report as it stands.
-        on_stage: called with the checks that are looked for next.
-    """
-
-    probe: Prober
-    host: HostReader
-    tables: Callable[[], Tables]
-    tier: Callable[[str], Fragment | None]
-    has_python: Callable[[Path], bool]
-    fingerprint: Callable[[Path], str]
-    earlier: Earlier
-    keep: Callable[[Report], tuple[Notice, ...]]
-    mark: Callable[[Path, Phase, str], tuple[Notice, ...]]
-    environ: Mapping[str, str]
-    hostname: str = ""
-    root: str = "/"
-    folder: str = ""
-    activation_problems: tuple[str, ...] = ()
-    on_result: Callable[[CheckResult], None] = lambda _result: None
-    on_stage: Callable[[Sequence[Check]], None] = lambda _checks: None
-
-
-class VerifyRequest(Struct, frozen=True):
-    """How far to go, and with what.
-
-    Attributes:
-        subject: the environment.
-        level: checks of this level and below.
-        only: ids; these whatever their level, with what they need.
-        ranks: the one world size to try; None for the usual ones.
-    """
-
-    subject: Subject
-    level: Level
-    only: tuple[str, ...] = ()
-    ranks: int | None = None
 
 
 def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
@@ -211,7 +120,7 @@ class _Ladder:
             worlds=_worlds(request, self.scene.host),
             folder=tools.folder,
             root=tools.root,
-            modules=promised_modules(subject.settings),
+            modules=subject.modules,
             packages=subject.packages,
             workers=int(subject.settings.get("workers") or DATA_WORKERS),
         )
@@ -219,6 +128,7 @@ class _Ladder:
 
     def climb(self) -> tuple[CheckResult, ...]:
         """Return every result, in the order of the ladder."""
+        self._tools.watcher.begin(self._checks)
         for probe, checks in stages(self._checks).items():
             self._stage(probe, checks)
         return tuple(self._results[check.id] for check in self._checks)
@@ -228,7 +138,7 @@ class _Ladder:
         tried = tuple(check for check in checks if outcome.excuse(check, self.scene, self._results) is None)
         ended: list[tuple[ProbeRun, ProbeEnd]] = []
         if tried and probe:
-            self._tools.on_stage(tried)
+            self._tools.watcher.stage(tried)
             ended = self._look(runs_of(probe, tried, self.scene, self.course))
         for check in checks:
             excuse = outcome.excuse(check, self.scene, self._results)
@@ -240,11 +150,11 @@ class _Ladder:
         with ThreadPoolExecutor(max_workers=side_by_side, thread_name_prefix="probe") as pool:
             ends = list(pool.map(lambda run: self._tools.probe(prefix, run), runs))
         ended = [_as_seen(run, end, self.course) for run, end in zip(runs, ends, strict=True)]
-        for run, end in ended:
-            self._see(run, end.observations)
+        for _run, end in ended:
+            self._see(end.observations)
         return ended
 
-    def _see(self, run: ProbeRun, observations: Sequence[Observation]) -> None:
+    def _see(self, observations: Sequence[Observation]) -> None:
         seen = dict(self.scene.seen)
         for one in observations:
             seen[one.check] = (*seen.get(one.check, ()), one)
@@ -255,7 +165,7 @@ class _Ladder:
         seconds = 0.0 if finding.status is Status.SKIP else self._seconds(check.observed)
         result = CheckResult(check.id, check.group, check.title, check.level, finding, round(seconds, 3))
         self._results[check.id] = result
-        self._tools.on_result(result)
+        self._tools.watcher.result(result)
 
     def _seconds(self, observed: str) -> float:
         """Return how long looking took, the slowest rank's; the first of several checks that read it is charged."""
@@ -263,11 +173,6 @@ class _Ladder:
             return 0.0
         self._charged.add(observed)
         return max((one.seconds for one in self.scene.seen.get(observed, ())), default=0.0)
-
-
-def promised_modules(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the module names that layers promise to be importable."""
-    return tuple(str(name) for name in settings.get("imports", ()))
 
 
 def _checks(request: VerifyRequest) -> tuple[Check, ...]:

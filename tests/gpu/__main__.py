@@ -18,7 +18,8 @@ from conda_llmenv.cli.verified import report_json, say_report
 from conda_llmenv.cli.verifying import verify_tools
 from conda_llmenv.model import Level, ProbeEnd, ProbeRun, Report
 from conda_llmenv.page.report import render
-from conda_llmenv.pipeline.verify import Subject, VerifyRequest, verify
+from conda_llmenv.pipeline.verify import verify
+from conda_llmenv.pipeline.verify_tools import Subject, VerifyRequest
 
 SEVERAL_RANKS = {"NCCL_MULTI_RANK_GPU_ENABLE": "1", "NCCL_MAX_CTAS": "8", "NCCL_NVLS_ENABLE": "0"}
 """What NCCL from 2.30 on asks for before two ranks may share a card; older ones refuse, which is a result too."""
