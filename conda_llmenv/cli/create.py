@@ -65,9 +65,7 @@ class CreateOptions(PlanOptions, frozen=True):
 @click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
 @click.option("--keep", is_flag=True, help="Leave a failed environment for inspection.")
 @click.option("--no-verify", is_flag=True, help="Do not import what the recipe promises.")
-@click.option(
-    "--no-kernel", is_flag=True, hidden=True, help="Register no Jupyter kernel (this version registers none)."
-)
+@click.option("--no-kernel", is_flag=True, help="Do not register the environment as a Jupyter kernel.")
 @confirm_option
 @output_options
 @json_option
@@ -100,6 +98,7 @@ def create(**options: Any) -> int:
 
 def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     from conda_llmenv.cli.created import say_created, say_plan
+    from conda_llmenv.cli.kernel_tools import keep_up
     from conda_llmenv.pipeline.create import create as create_environment
 
     wanted = structs.replace(chosen.plan_request(), require_hashes=chosen.require_hashes)
@@ -118,7 +117,9 @@ def _plan_and_create(chosen: CreateOptions, tools: Tools) -> int:
     except LlmenvError as error:
         error.details = (*error.details, *_what_is_left(prefix))
         raise
-    return say_created(created, name=chosen.name, as_json=chosen.as_json)
+    kernels, notices = ((), ()) if chosen.no_kernel else keep_up(prefix)
+    created = structs.replace(created, notices=(*created.notices, *notices))
+    return say_created(created, name=chosen.name, kernels=kernels, as_json=chosen.as_json)
 
 
 def _plan(chosen: CreateOptions, wanted: PlanRequest, tools: Tools) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from conda_llmenv.checks.verdict import counts, proves, sentence
@@ -10,6 +11,7 @@ from conda_llmenv.cli import console
 from conda_llmenv.cli.verdicts import chain_line, verdict_json, verdict_lines
 from conda_llmenv.cli.verified import report_json, say_ladder, say_wrong
 from conda_llmenv.model import PipPlan, Record, Status
+from conda_llmenv.model.kernels import Kernelspec
 from conda_llmenv.pipeline.create import Created
 from conda_llmenv.pipeline.plan import Plan
 from conda_llmenv.redact import strip
@@ -135,16 +137,18 @@ def _pip_json(plan: PipPlan) -> dict[str, Any]:
     }
 
 
-def say_created(created: Created, *, name: str | None, as_json: bool) -> int:
+def say_created(created: Created, *, name: str | None, kernels: Sequence[Kernelspec], as_json: bool) -> int:
     """Print what was made and return the exit code: 1 if something that was checked failed."""
     if as_json:
-        console.payload("create", _created_json(created), ok=created.works)
+        console.payload("create", _created_json(created, kernels), ok=created.works)
         return 0 if created.works else 1
     console.warn_all(created.notices)
     console.fact("install", _install_line(created))
     if created.report is not None:
         say_ladder(created.report, verbose=False)
     console.fact("prefix", str(created.prefix))
+    for spec in kernels:
+        console.fact("kernel", f"{spec.name}: {spec.display_name}")
     if not created.works:
         return _say_broken(created)
     console.say(f"\n{_outcome(created)}. Use it:  conda activate {name or shlex.quote(str(created.prefix))}")
@@ -181,7 +185,9 @@ def _say_broken(created: Created) -> int:
     return 1
 
 
-def _created_json(created: Created) -> dict[str, Any]:
+def _created_json(created: Created, kernels: Sequence[Kernelspec]) -> dict[str, Any]:
+    from conda_llmenv.cli.kernel_tools import spec_json
+
     result = created.pip
     return {
         "prefix": str(created.prefix),
@@ -191,6 +197,7 @@ def _created_json(created: Created) -> dict[str, Any]:
         if result is None
         else [f"{package.name}=={package.version}" for package in result.packages],
         "verify": None if created.report is None else report_json(created.report),
+        "kernel": spec_json(kernels[0]) if kernels else None,
         "seconds": dict(created.seconds),
         "notices": console.notices_json((*created.plan.notices, *created.notices)),
     }

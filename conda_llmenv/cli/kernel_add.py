@@ -55,7 +55,7 @@ def add(
     except MissingKernel:
         if not (yes or _agreed(place, as_json=as_json)):
             raise
-        _install(place)
+        _install(place, as_json=as_json)
         spec = register(request, tools)
     if as_json:
         console.payload("kernel add", spec_json(spec))
@@ -74,8 +74,8 @@ def _agreed(place: Path, *, as_json: bool) -> bool:
     return click.confirm(f"There is no ipykernel in {place}. Install it", default=True, err=True)
 
 
-def _install(place: Path) -> None:
+def _install(place: Path, *, as_json: bool) -> None:
     from conda_llmenv.cli.kernel_install import install_ipykernel
 
     console.say(f"installing ipykernel in {place}")
-    install_ipykernel(place)
+    install_ipykernel(place, as_json=as_json)

@@ -13,7 +13,9 @@ from conda_llmenv.kernels import registering
 from conda_llmenv.kernels.liveness import look_inside
 from conda_llmenv.kernels.places import ENVIRONMENT, prefix_kernels, searched, user_kernels
 from conda_llmenv.kernels.reading import kernelspecs
+from conda_llmenv.model import Notice
 from conda_llmenv.model.kernels import Kernelspec, Place
+from conda_llmenv.pipeline import kernels
 from conda_llmenv.pipeline.kernel_states import Listed
 from conda_llmenv.pipeline.kernel_tools import Identity, KernelTools
 from conda_llmenv.prefix.environments import known
@@ -71,6 +73,16 @@ def kernels_folder(prefix: Path, *, sys_prefix: bool, given: str | None) -> Path
             raise PrefixError("the folder after --prefix is empty or no path", hint="give a plain folder")
         return prefix_kernels(Path(os.path.abspath(os.path.expanduser(given))))  # noqa: PTH100, PTH111 - likewise
     return prefix_kernels(prefix) if sys_prefix else user_kernels(os.environ)
+
+
+def keep_up(prefix: Path) -> tuple[tuple[Kernelspec, ...], tuple[Notice, ...]]:
+    """Register an environment that was just made, if it has ipykernel; see :func:`kernels.keep_up`."""
+    return kernels.keep_up(prefix, user_kernels(os.environ), kernel_tools())
+
+
+def forget(prefix: Path) -> tuple[tuple[Kernelspec, ...], tuple[Notice, ...]]:
+    """Remove our kernelspecs of an environment that was just removed; see :func:`kernels.forget`."""
+    return kernels.forget(prefix, kernel_tools())
 
 
 def spec_json(spec: Kernelspec) -> dict[str, Any]:

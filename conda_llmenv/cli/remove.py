@@ -23,6 +23,7 @@ def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_j
 
     A folder that is no environment is never touched.
     """
+    from conda_llmenv.cli.kernel_tools import forget
     from conda_llmenv.cli.wiring import existing_prefix, refuse_inner_environments, registry, user_config
     from conda_llmenv.prefix.location import is_in_change
     from conda_llmenv.prefix.removal import remove as remove_environment
@@ -44,9 +45,11 @@ def remove(name: str | None, prefix: str | None, *, force: bool, yes: bool, as_j
     notices = remove_environment(
         target, active=Path(active) if active else None, force=force, registry=registry(), on_wait=console.say
     )
-    console.warn_all(notices)
+    kernels, left = forget(target)
+    console.warn_all((*notices, *left))
     if as_json:
-        console.payload("remove", {"prefix": str(target)})
+        console.payload("remove", {"prefix": str(target), "kernels": [spec.name for spec in kernels]})
     else:
-        console.say(f"removed {target}")
+        gone = "".join(f", and the kernel {spec.name}" for spec in kernels)
+        console.say(f"removed {target}{gone}")
     return 0

@@ -80,7 +80,7 @@ def _repair(spec: Kernelspec, tools: KernelTools, *, asked: bool) -> Repair | No
     now = judged(spec, tools)
     if now.state is State.ALIVE:
         return Repair(spec, Step.RENEW, "nothing is wrong with it", spec.prefix) if asked or _outdated(spec) else None
-    if now.state is State.REBUILT:
+    if now.state is State.CHANGED:
         return Repair(spec, Step.RENEW, now.reason, spec.prefix)
     if now.state is not State.GONE:
         return Repair(spec, Step.LEAVE, now.reason, spec.prefix)

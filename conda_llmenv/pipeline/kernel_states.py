@@ -18,7 +18,7 @@ class State(enum.Enum):
     """Whether a kernel can start what it was registered for."""
 
     ALIVE = "alive"
-    REBUILT = "rebuilt"
+    CHANGED = "changed"
     GONE = "gone"
     BROKEN = "broken"
     ELSEWHERE = "elsewhere"
@@ -79,7 +79,7 @@ def _own(spec: Kernelspec, noted: Mapping[str, Any], inside: Inside) -> tuple[St
     if inside.ipykernel is None:
         return State.BROKEN, f"there is no ipykernel in {spec.prefix} any more"
     if noted.get("digest") != inside.digest:
-        return State.REBUILT, "other packages are installed than when it was registered"
+        return State.CHANGED, "other packages are installed than when it was registered"
     return State.ALIVE, ""
 
 

@@ -64,7 +64,7 @@ def entered(here: str, prefix: str, environ: Mapping[str, str]) -> Dict[str, str
     for limit, without in ((SECONDS, left_out), (SECONDS / 2, left_out), (SECONDS, _All())):
         try:
             values, notes = rules.enter(prefix, environ, run, limit=limit, without=without)
-        except failing.Failed as failure:
+        except failing.Failed as failure:  # noqa: PERF203 - three rounds at most
             if not failure.script:
                 raise
             say(f"{failure.message}; the kernel starts without it")
