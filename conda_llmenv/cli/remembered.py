@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conda_llmenv.checks.known_good import Combination, combinations, differences, parts, verdict
+from conda_llmenv.checks.differences import differences
+from conda_llmenv.checks.known_good import Combination, combinations, parts
+from conda_llmenv.checks.moments import minute, when
+from conda_llmenv.checks.verdict import in_short
 from conda_llmenv.cli import console
-from conda_llmenv.history.report_file import SHORT, moment
+from conda_llmenv.history.report_file import SHORT
 
 if TYPE_CHECKING:
     from conda_llmenv.history.store import Kept
@@ -59,7 +62,7 @@ def tell_last_good(report: Report, lock: Kept | None, *, as_json: bool) -> None:
         kept = str(path) if path else None
         console.payload("history", {**_report_json(report), "environment": state, "lock": kept, "ways": ways})
         return
-    console.fact("passed", f"{_when(report)} UTC, {report.level.word}, {_checks(report)}, {_where(report)}")
+    console.fact("passed", f"{when(report.started)}, {report.level.word}, {_checks(report)}, {_where(report)}")
     console.fact("env", f"{report.prefix}{_made_of(report)}")
     console.fact("machine", f"{of.card}, driver {of.driver}" if of.driver else of.card)
     console.fact("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items()) or "unknown")
@@ -79,7 +82,7 @@ def tell_differences(before: Report, after: Report, *, as_json: bool) -> None:
         )
         return
     for label, report in (("from", before), ("to", after)):
-        console.fact(label, f"{_when(report)} UTC, {verdict(report)}, {report.prefix}, {_where(report)}")
+        console.fact(label, f"{when(report.started)}, {in_short(report)}, {report.prefix}, {_where(report)}")
     console.out()
     if not found:
         console.out("nothing has changed: machine, versions, environment, checks and figures are the same")
@@ -95,11 +98,7 @@ def _short(name: str, text: str) -> str:
 def _row(row: Combination) -> tuple[str, ...]:
     of, report = row.parts, row.report
     cells = (of.card, of.driver, of.cuda, of.torch, of.models, of.accelerators, of.fingerprint[:SHORT], report.prefix)
-    return (_when(report), verdict(report), *(cell or _NONE for cell in cells))
-
-
-def _when(report: Report) -> str:
-    return moment(report.started).strftime("%Y-%m-%d %H:%M")
+    return (minute(report.started), in_short(report), *(cell or _NONE for cell in cells))
 
 
 def _where(report: Report) -> str:
@@ -124,7 +123,7 @@ def _report_json(report: Report) -> dict[str, Any]:
     of = parts(report)
     return {
         "started": report.started,
-        "verdict": verdict(report),
+        "verdict": in_short(report),
         "level": report.level.word,
         "prefix": report.prefix,
         "hostname": report.hostname,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import math
 import re
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from conda_llmenv.checks.moments import moment
 from conda_llmenv.model import CheckResult, Report
 from conda_llmenv.redact import mask, mask_values
 
@@ -105,20 +105,6 @@ def _why(content: bytes) -> str:
     if version > FORMAT:
         return f"a later llmenv wrote it (format {version}, known here is {FORMAT}); upgrade conda-llmenv to read it"
     return "it holds no report"
-
-
-def moment(started: str) -> dt.datetime:
-    """Return the moment of an ISO 8601 time; one without a zone is UTC.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        found = dt.datetime.fromisoformat(f"{started[:-1]}+00:00" if started.endswith("Z") else started)
-        zoned = found if found.tzinfo else found.replace(tzinfo=dt.timezone.utc)
-        return zoned.astimezone(dt.timezone.utc)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{started[:40]!r} is no time") from None
 
 
 def file_name(report: Report, content: bytes) -> str:

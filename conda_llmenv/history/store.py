@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from conda_llmenv.checks.moments import moment
 from conda_llmenv.checks.verdict import proves
 from conda_llmenv.errors import InputError
 from conda_llmenv.history.files import publish, read_plain, why
@@ -25,7 +26,6 @@ from conda_llmenv.history.report_file import (
     file_name,
     is_lock_name,
     lock_name,
-    moment,
     parse_name,
     stamp,
 )

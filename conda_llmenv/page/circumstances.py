@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
+from conda_llmenv.checks.moments import when
 from conda_llmenv.model import Gpu, HostFacts, Report
 from conda_llmenv.page.ladder import pairs, section
 from conda_llmenv.page.markup import Markup, element
 from conda_llmenv.page.units import MIB, duration, size
-
-_MOMENT = re.compile(r"(?P<date>\d{4}-\d\d-\d\d)T(?P<time>\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 
 NOT_READ = "could not be read"
 
@@ -87,9 +85,3 @@ def run(report: Report) -> Markup:
         ("llmenv", report.llmenv),
     )
     return section("run", "This run", pairs(((name, value) for name, value in facts if value), "facts"))
-
-
-def when(moment: str) -> str:
-    """Return an ISO 8601 time of UTC as people write it, ``2026-11-30 19:14:55 UTC``; anything else as it is."""
-    found = _MOMENT.fullmatch(moment)
-    return f"{found['date']} {found['time']} UTC" if found else moment

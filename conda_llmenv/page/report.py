@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from conda_llmenv.checks.moments import when
 from conda_llmenv.checks.verdict import sentence
 from conda_llmenv.model import Report, Status
 from conda_llmenv.page.baseline import baseline
-from conda_llmenv.page.circumstances import machine, run, versions, when
+from conda_llmenv.page.circumstances import machine, run, versions
 from conda_llmenv.page.ladder import ladder, overview, troubles
 from conda_llmenv.page.marks import mark, tally, worst
 from conda_llmenv.page.markup import Markup, element

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from conda_llmenv.checks.registry import in_order
-from conda_llmenv.checks.verdict import passed
+from conda_llmenv.checks.moments import when
+from conda_llmenv.checks.verdict import RECORD, passed
 from conda_llmenv.model import CheckResult, Finding, Level, Report, Status
 from conda_llmenv.pipeline.verify import verify
 from conda_llmenv.pipeline.verify_tools import VerifyRequest, VerifyTools
@@ -57,13 +58,13 @@ def _unproven(last: Report | None, level: Level) -> CheckResult:
     if last is None:
         summary = f"no {level.word} run on this machine is on record for the environment as it is now"
     elif last.unproven:
-        summary = f"the run of {last.started} proves nothing: {last.unproven}"
+        summary = f"the run of {when(last.started)} proves nothing: {last.unproven}"
     else:
-        summary = f"the run of {last.started} failed"
+        summary = f"the run of {when(last.started)} failed"
     finding = Finding(
         Status.FAIL,
         summary,
         expected="a pass with the same packages, driver, cards and machine",
         fix=f"run `llmenv verify --{level.word}` here once; --quick then takes seconds",
     )
-    return CheckResult(PROOF, "record", "a whole pass is on record", Level.QUICK, finding)
+    return CheckResult(PROOF, RECORD, "a whole pass is on record", Level.QUICK, finding)

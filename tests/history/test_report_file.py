@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from conda_llmenv.history.report_file import FORMAT, LARGEST, decode, encode, file_name, moment, parse_name
+from conda_llmenv.checks.moments import moment
+from conda_llmenv.history.report_file import FORMAT, LARGEST, decode, encode, file_name, parse_name
 from conda_llmenv.model import Level, Status
 from tests.history.reports import report, result
 
