@@ -14,7 +14,14 @@ for _number in (signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:  # as under nohup
         signal.signal(_number, signal.SIG_DFL)
 
-pytest_plugins = ["tests.channel.fixtures", "tests.index.fixtures", "tests.program", "tests.torchenv", "tests.labenv"]
+pytest_plugins = [
+    "tests.channel.fixtures",
+    "tests.index.fixtures",
+    "tests.program",
+    "tests.torchenv",
+    "tests.kernelenv",
+    "tests.labenv",
+]
 
 ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content", "conformance")
 """Folders whose outcome depends on the version of py-rattler; the oldest supported one runs these."""

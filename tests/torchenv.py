@@ -94,7 +94,7 @@ def write_anew(path: Path, text: str) -> None:
 def _why_not(folder: Path) -> str:
     """Return why there can be no environment with torch here, or an empty string."""
     asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--only-binary", ":all:"]
-    done = _run([sys.executable, "-m", "pip", "install", *asked, f"torch=={TORCH}"], OUTER, folder)
+    done = run([sys.executable, "-m", "pip", "install", *asked, f"torch=={TORCH}"], OUTER, folder)
     if not done.returncode:
         return ""
     last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
@@ -107,15 +107,15 @@ def _create(folder: Path, channels: Path) -> str:
     file.write_text(FILE, encoding="utf-8")
     where = ["--override-channels", "-c", "conda-forge", "--tier", "cpu", "-f", str(file), "-p", str(folder / "env")]
     argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--yes", "--quiet"]
-    done = _run(argv, _environ(folder, channels), folder)
+    done = run(argv, environ_of(folder, channels), folder)
     if done.returncode:
         return f"failed: no environment with torch: {done.stdout}{done.stderr}"
     compiling = {name: value for name, value in OUTER.items() if not name.startswith("PYTHON")}
-    _run([str(folder / "env" / "bin" / "python"), "-I", "-c", IMPORTED], compiling, folder)
+    run([str(folder / "env" / "bin" / "python"), "-I", "-c", IMPORTED], compiling, folder)
     return ""
 
 
-def _environ(folder: Path, channels: Path) -> dict[str, str]:
+def environ_of(folder: Path, channels: Path) -> dict[str, str]:
     """Return variables with the person's pip configuration and download cache, and a home and channels of ours."""
     own = Path(OUTER.get("HOME") or "/nonexistent")
     home = folder / "home"
@@ -134,5 +134,5 @@ def _environ(folder: Path, channels: Path) -> dict[str, str]:
     }
 
 
-def _run(argv: list[str], environ: Mapping[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(argv: list[str], environ: Mapping[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, env=dict(environ), cwd=folder, capture_output=True, text=True, timeout=600, check=False)
