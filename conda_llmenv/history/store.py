@@ -154,25 +154,6 @@ class Store:
             if not trusted or found.owner in _trusted(Path(found.report.prefix)):
                 yield found
 
-    def last_pass(self, prefix: Path, fingerprint: str, level: Level, hostname: str = "") -> Report | None:
-        """Return the pass that stands for an environment in this state, or None.
-
-        It is the newest whole run of a level or above, if that proved anything: after a failure an earlier pass stands
-        no more. Driver, cards and C library are in its ``host``, for the caller to compare.
-
-        Args:
-            prefix: the environment.
-            fingerprint: its state now.
-            level: how far the run must have gone.
-            hostname: the machine it must have been on; any where it is empty.
-        """
-        for report in self.reports(prefix, fingerprint=fingerprint, trusted=True):
-            if not report.whole or report.level < level or report.reused_from:
-                continue
-            if not hostname or report.hostname == hostname:
-                return report if proves(report) else None
-        return None
-
     def _keep_inside(self, prefix: Path, files: Mapping[str, bytes]) -> tuple[Notice, ...]:
         folder = prefix / INSIDE
         try:

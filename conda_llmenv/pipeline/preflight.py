@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from conda_llmenv.checks.registry import in_order
 from conda_llmenv.checks.moments import when
-from conda_llmenv.checks.verdict import RECORD, passed
+from conda_llmenv.checks.registry import in_order
+from conda_llmenv.checks.verdict import RECORD, in_short, proves
 from conda_llmenv.model import CheckResult, Finding, Level, Report, Status
 from conda_llmenv.pipeline.verify import verify
 from conda_llmenv.pipeline.verify_tools import VerifyRequest, VerifyTools
@@ -22,8 +22,8 @@ def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
     report, level = verify(request, tools), request.subject.level
     if level is Level.QUICK:
         return report  # it is all that is asked of this environment
-    last = last_run(report, tools.earlier(request.subject.prefix, report.fingerprint), level)
-    if last is None or not passed(last) or last.unproven:
+    last = _last_run(report, tools.earlier(request.subject.prefix, report.fingerprint), level)
+    if last is None or not proves(last):
         return replace(report, results=(*report.results, _unproven(last, level)))
     looked_at = {result.id for result in report.results}
     kept = tuple(replace(result, reused=True) for result in last.results if result.id not in looked_at)
@@ -36,7 +36,7 @@ def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
     )
 
 
-def last_run(report: Report, earlier: Iterable[Report], level: Level) -> Report | None:
+def _last_run(report: Report, earlier: Iterable[Report], level: Level) -> Report | None:
     """Return the newest whole run of a level (or above) of this environment as it is, on this machine as it is."""
     return next(
         (
@@ -60,7 +60,7 @@ def _unproven(last: Report | None, level: Level) -> CheckResult:
     elif last.unproven:
         summary = f"the run of {when(last.started)} proves nothing: {last.unproven}"
     else:
-        summary = f"the run of {when(last.started)} failed"
+        summary = f"the run of {when(last.started)} came to: {in_short(last)}"
     finding = Finding(
         Status.FAIL,
         summary,

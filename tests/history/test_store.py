@@ -415,62 +415,12 @@ def test_a_pass_that_somebody_else_wrote_is_shown_and_proves_nothing(tmp_path: P
     folder.mkdir()
     (folder / file_name(theirs, encode(theirs))).write_bytes(encode(theirs))
     mine = store(folder, asked="LLMENV_HISTORY")
-    assert mine.last_pass(prefix, STATE, Level.FULL) == theirs
+    assert list(mine.reports(prefix, trusted=True)) == [theirs]
     give_away(folder)
     assert list(mine.reports(prefix)) == [theirs]
     assert list(mine.reports(prefix, trusted=True)) == []
-    assert mine.last_pass(prefix, STATE, Level.FULL) is None
     os.chown(prefix, 12345, 12345)
-    assert mine.last_pass(prefix, STATE, Level.FULL) == theirs
-
-
-def last(tmp_path: Path, *days: object, **asked: object) -> object:
-    """Keep reports of a day each and return the last pass."""
-    kept = store(tmp_path / "history")
-    for one in days:
-        kept.keep(one)  # type: ignore[arg-type]  # reports, written short
-    return kept.last_pass(Path("/envs/sft"), STATE, Level.FULL, **asked)  # type: ignore[arg-type]  # a host name
-
-
-def test_the_last_pass_is_a_whole_one_of_this_state(tmp_path: Path) -> None:
-    """Later preflights, partial runs and runs of another state or environment are no proof and take none away."""
-    proof = report(day=1, level=Level.DEEP)
-    others = (
-        report(day=2, level=Level.QUICK),
-        report("/envs/sft", 3, result(status=Status.FAIL), whole=False),
-        report(day=4, reused_from="2026-11-03T08:00:00+00:00"),
-        report("/envs/sft", 5, result(status=Status.FAIL), fingerprint="ab" * 32),
-        report("/envs/other", 6, result(status=Status.FAIL)),
-    )
-    assert last(tmp_path, report(day=0), proof, *others) == proof
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        report("/envs/sft", 1, result(status=Status.FAIL)),
-        report("/envs/sft", 1, result(status=Status.ERROR)),
-        report("/envs/sft", 1, unproven="no GPU here"),
-    ],
-)
-def test_after_a_failure_an_earlier_pass_stands_no_more(tmp_path: Path, after: object) -> None:
-    """It fails closed."""
-    assert last(tmp_path, report(day=0), after) is None
-
-
-def test_a_pass_may_have_to_be_of_this_machine(tmp_path: Path) -> None:
-    """One environment on a network disk is verified on each machine by itself."""
-    mine = report(day=0, hostname="gpu-02")
-    reports = (mine, report("/envs/sft", 1, result(status=Status.FAIL), hostname="gpu-01"))
-    assert last(tmp_path, *reports, hostname="gpu-02") == mine
-    assert last(tmp_path, *reports, hostname="gpu-03") is None
-    assert last(tmp_path, *reports) is None
-
-
-def test_a_warned_pass_is_a_pass(tmp_path: Path) -> None:
-    """Warnings are allowed."""
-    warned = report("/envs/sft", 0, result(status=Status.WARN))
-    assert last(tmp_path, warned) == warned
+    assert list(mine.reports(prefix, trusted=True)) == [theirs]
 
 
 def test_the_variable_wins_over_the_setting_and_the_setting_over_home(tmp_path: Path, isolated_home: Path) -> None:

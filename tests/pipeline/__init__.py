@@ -1,0 +1,1 @@
+"""Tests of :mod:`conda_llmenv.pipeline`."""
