@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from conda_llmenv.cli.options import complete_environments, confirm_option, json
 @click.command()
 @click.option("-n", "environment", metavar="ENVIRONMENT", shell_complete=complete_environments, help="Its name.")
 @click.option("-p", "folder", metavar="PATH", help="Its full path; by default the active environment.")
+@click.option("--host", metavar="DESTINATION", help="It is on this host, and the kernel runs there: as ssh is told.")
 @click.option("--name", metavar="KERNEL", help="Name of the kernel; by default made from the environment's.")
 @click.option("--display-name", metavar="TEXT", help="What people choose it by; default: ENV (torch, CUDA, tier).")
 @click.option("--user", is_flag=True, help="For every Jupyter of this account (the default).")
@@ -25,6 +27,7 @@ def add(
     environment: str | None,
     folder: str | None,
     *,
+    host: str | None,
     name: str | None,
     display_name: str | None,
     user: bool,
@@ -37,6 +40,9 @@ def add(
 
     The environment may be made by llmenv, conda, mamba or venv; it needs ipykernel, which is offered to be installed.
     The kernel is activated each time it starts: what packages and you set for the environment is in force.
+
+    With --host the environment is on another host, which ssh must reach without a question. The kernel runs there,
+    behind an SSH tunnel, and ends with the connection.
     """
     from conda_llmenv.cli.kernel_tools import environment as find
     from conda_llmenv.cli.kernel_tools import kernel_tools, kernels_folder, spec_json
@@ -45,11 +51,23 @@ def add(
 
     if user + sys_prefix + (prefix is not None) > 1:
         raise click.UsageError("--user, --sys-prefix and --prefix name different places: give one")
+    if name == "":
+        raise click.UsageError("the name of the kernel is empty")
+    if host is not None:
+        return _add_remote(
+            host,
+            environment,
+            folder,
+            name=name,
+            display_name=display_name,
+            sys_prefix=sys_prefix,
+            prefix=prefix,
+            yes=yes,
+            as_json=as_json,
+        )
     place, tools = find(environment, folder), kernel_tools()
     kernels = kernels_folder(place, sys_prefix=sys_prefix, given=prefix)
     request = AddRequest(place, kernels, name or "", display_name or "", replace=yes)
-    if name == "":
-        raise click.UsageError("the name of the kernel is empty")
     try:
         spec = register(request, tools)
     except MissingKernel:
@@ -65,6 +83,14 @@ def add(
         console.fact("starts", spec.argv[0])
         console.say(f"\ntry it:  llmenv kernel test {spec.name}")
     return 0
+
+
+def _add_remote(host: str, environment: str | None, folder: str | None, **options: Any) -> int:
+    from conda_llmenv.cli.kernel_remote import add as add_remote
+
+    if environment is not None:
+        raise click.UsageError("-n names environments of this host: give the path on the other one with -p")
+    return add_remote(host, folder, **options)
 
 
 def _agreed(place: Path, *, as_json: bool) -> bool:

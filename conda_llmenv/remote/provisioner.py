@@ -147,12 +147,12 @@ class SSHProvisioner(LocalProvisioner):
         resources = Path(self.kernel_spec.resource_dir)
         paths = sorted(resources.rglob("*.py"))
         files = {path.relative_to(resources).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-        run = ["-I", f"{{folder}}/{LAUNCHER}"] if LAUNCHER in files else ["-m", "ipykernel_launcher"]
+        launcher = ["-I", "-S", f"{{folder}}/{LAUNCHER}"] if LAUNCHER in files else []
         info: Mapping[str, Any] = self.connection_info
         return {
             "folder": folder,
             "files": files,
-            "argv": [f"{self.prefix}/bin/python", *run],
+            "argv": [f"{self.prefix}/bin/python", *launcher, "-m", "ipykernel_launcher"],
             "env": {**self.kernel_spec.env, **({"JPY_SESSION_NAME": session_name} if session_name else {})},
             "cwd": str(self.cwd),
             "connection": {name: value.decode() if isinstance(value, bytes) else value for name, value in info.items()},

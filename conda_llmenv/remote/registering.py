@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -22,6 +23,9 @@ from conda_llmenv.remote.failures import HostFailed, explain
 
 PROVISIONER = "llmenv-ssh"
 """The entry point in the group ``jupyter_client.kernel_provisioners``."""
+
+VERSION = 1
+"""Version of what is noted in the metadata of a kernelspec; that of kernels on this host."""
 
 LOOK_SECONDS = 120.0
 """How long connecting and a first start of Python may take; on a cold network disk that is long."""
@@ -57,7 +61,7 @@ def register_remote(
     install: Install,
     name: str = "",
     display_name: str = "",
-    launcher: Mapping[str, str] | None = None,
+    launcher: Mapping[str, Path] | None = None,
 ) -> RemoteKernel:
     """Look at an environment on another host and register a kernel here that runs there.
 
@@ -68,8 +72,8 @@ def register_remote(
         install: puts the kernelspec in place.
         name: the kernelspec's name; made from the environment's and the host's where it is empty.
         display_name: what people choose it by; made from what is found there where it is empty.
-        launcher: names and texts of the modules that start a kernel in the activated environment, ``launch.py`` among
-            them; they are kept in the kernelspec and sent to the other host with each start.
+        launcher: the modules that start a kernel in the activated environment, ``launch.py`` among them, by the path
+            each has in the kernelspec; they are sent to the other host with each start.
 
     Raises:
         InputError: the host, the path or a name cannot be one; nothing was done.
@@ -78,8 +82,6 @@ def register_remote(
     """
     host, prefix = check_destination(host), check_remote_prefix(prefix)
     name = check_name("kernel", name or default_name(host, prefix))
-    if not display_name.isprintable() or len(display_name) > LONGEST_DISPLAY_NAME:
-        raise InputError("a display name is one printable line", hint="give another with --display-name")
     facts = look(host, prefix, run)
     if not facts["kernelspec"]:
         raise NotFoundError(
@@ -87,8 +89,9 @@ def register_remote(
             hint=f"install it there: ssh {host} {prefix}/bin/python -m pip install ipykernel",
         )
     shown = display_name or default_display_name(host, prefix, facts)
+    noted = {"named": True} if display_name else {}
     with tempfile.TemporaryDirectory(prefix="llmenv-kernel-") as made:
-        _write(Path(made), _kernelspec(host, prefix, shown, facts), facts["kernelspec"]["logos"], launcher or {})
+        _write(Path(made), _kernelspec(host, prefix, shown, facts, noted), facts["kernelspec"]["logos"], launcher or {})
         folder = install(Path(made), name)
     found = {key: facts[key] for key in ("python", "ipykernel", "torch", "cuda")}
     return RemoteKernel(name=name, display_name=shown, folder=folder, host=host, prefix=prefix, **found)
@@ -113,9 +116,16 @@ def look(host: str, prefix: str, run: CommandRunner) -> dict[str, Any]:
 
 
 def default_name(host: str, prefix: str) -> str:
-    """Return a kernelspec name for an environment on a host, such as ``sft-gpu01``."""
+    """Return a kernelspec name for an environment on a host, such as ``sft-gpu01``.
+
+    Raises:
+        InputError: neither has a character that such a name may have.
+    """
     text = f"{PurePosixPath(prefix).name}-{_short(host)}".lower()
-    return re.sub(r"[^a-z0-9_-]+", "-", text).strip("-_")[:64]
+    name = re.sub(r"[^a-z0-9_-]+", "-", text).strip("-_")[:64]
+    if not name:
+        raise InputError(f"no kernel name can be made of {prefix!a}", hint="give one with --name")
+    return name
 
 
 def default_display_name(host: str, prefix: str, facts: Mapping[str, Any]) -> str:
@@ -145,10 +155,21 @@ def _facts(host: str, prefix: str, result: CommandResult) -> dict[str, Any]:
     raise explain(host, prefix, result.returncode, result.stderr.splitlines())
 
 
-def _kernelspec(host: str, prefix: str, display_name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _kernelspec(
+    host: str, prefix: str, display_name: str, facts: Mapping[str, Any], noted: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return what ipykernel itself would register there, with where and by whom it is started."""
     spec: dict[str, Any] = facts["kernelspec"]["spec"]
-    ours = {"version": 1, "llmenv": __version__, "host": host, "prefix": prefix, **facts["state"]}
+    ours = {
+        "version": VERSION,
+        "llmenv": __version__,
+        "host": host,
+        "prefix": prefix,
+        "tier": facts["state"].get("tier"),
+        "recipe": facts["state"].get("recipe"),
+        "python": facts["python"],
+        **noted,
+    }
     config = {"host": host, "prefix": prefix}
     return {
         **spec,
@@ -165,11 +186,11 @@ def _kernelspec(host: str, prefix: str, display_name: str, facts: Mapping[str, A
     }
 
 
-def _write(folder: Path, spec: Mapping[str, Any], logos: Mapping[str, str], launcher: Mapping[str, str]) -> None:
+def _write(folder: Path, spec: Mapping[str, Any], logos: Mapping[str, str], launcher: Mapping[str, Path]) -> None:
     (folder / "kernel.json").write_text(json.dumps(spec, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, data in logos.items():
         if LOGO.fullmatch(name) and ".." not in name:  # another host told it
             (folder / name).write_bytes(base64.b64decode(data))
-    for name, text in launcher.items():
+    for name, path in launcher.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        shutil.copyfile(path, folder / name)

@@ -111,6 +111,11 @@ class World:
         shutil.copytree(folder, self.kernels / name, dirs_exist_ok=True)
         return self.kernels / name
 
+    def llmenv(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the program on the laptop."""
+        argv = [sys.executable, "-m", "conda_llmenv", *arguments]
+        return subprocess.run(argv, env=self.environ, capture_output=True, text=True, check=False, timeout=60)
+
     def client(self, within: Sequence[str] = (), **environ: str) -> Client:
         """Start a client."""
         client = Client({**self.environ, **environ}, within)
