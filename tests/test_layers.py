@@ -23,6 +23,7 @@ ADAPTERS = {
     "process",
     "unlisted",
     "remote",
+    "notebook",
 }
 
 ALLOWED = {
@@ -38,7 +39,11 @@ ALLOWED = {
 }
 """Which top-level parts of the package each part may import, itself always included."""
 
-PURE_PARTS_OF_ADAPTERS = {"conda_llmenv.pypi.provided", "conda_llmenv.engines.rattler.matching"}
+PURE_PARTS_OF_ADAPTERS = {
+    "conda_llmenv.pypi.provided",
+    "conda_llmenv.engines.rattler.matching",
+    "conda_llmenv.remote.failures",
+}
 """Modules inside adapters that are pure, which use-cases may therefore call directly."""
 
 IMPURE = {"os", "subprocess", "socket", "shutil", "tempfile", "urllib.request", "http", "asyncio", "time", "threading"}

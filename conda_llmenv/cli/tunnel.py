@@ -103,8 +103,6 @@ class _Told:
             _print(self._route, self._local, self._remote, line, as_json=self._as_json)
         if server_answers(self._local):
             console.say("a Jupyter server answers; its token was shown where it was started")
-        elif not self._refused:
-            self._say_nothing_there()
 
     def broken(self, reason: str, attempt: int, pause: float) -> None:
         console.say(f"the tunnel broke: {reason}; attempt {attempt} to connect again in {pause:g} s")
@@ -112,10 +110,7 @@ class _Told:
     def refused(self, reason: str) -> None:
         if reason != self._refused:
             self._refused = reason
-            self._say_nothing_there(f": {reason}")
-
-    def _say_nothing_there(self, why: str = "") -> None:
-        console.say(
-            f"no Jupyter server answers at port {self._remote} of {self._route.host} yet{why}; start `llmenv notebook` "
-            "there, or give its port with --port"
-        )
+            console.say(
+                f"nothing answers at port {self._remote} of {self._route.host}: {reason}; start `llmenv notebook` "
+                "there, or give its port with --port"
+            )

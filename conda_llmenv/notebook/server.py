@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from conda_llmenv.checks.endings import signal_name
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.notebook.found import SERVE, FoundServer
 from conda_llmenv.notebook.sockets import LOOPBACK, can_be_seen, listening
@@ -137,7 +138,7 @@ class Server:
         """Return the failure of a server that has ended by itself, with its last words."""
         self._reader.join(1)
         code = self._process.returncode
-        how = f"by {_signal_name(-code)}" if code < 0 else f"with status {code}"
+        how = f"by {signal_name(-code)}" if code < 0 else f"with status {code}"
         return ServerFailed(f"the server ended {how}", details=self.last_lines())
 
     def last_lines(self, count: int = 15) -> tuple[str, ...]:
@@ -209,10 +210,3 @@ def _children(pid: int) -> list[int]:
         with suppress(OSError):
             found += map(int, file.read_text(encoding="ascii").split())
     return found
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from conda_llmenv.checks.endings import signal_name
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.notebook.sockets import LOOPBACK, can_be_seen, listening
 from conda_llmenv.notebook.ssh_lines import Route, local_port_failure, tunnel_argv
@@ -106,7 +107,7 @@ class Tunnel:
     def _failure(self, connection: _Connection) -> LlmenvError:
         code, host = connection.code, self._route.host
         if code < 0:
-            return HostFailed(f"ssh to {host} was ended by signal {-code}", details=connection.lines)
+            return HostFailed(f"ssh to {host} was ended by {signal_name(-code)}", details=connection.lines)
         return local_port_failure(connection.lines) or explain(host, "", 255, connection.lines)
 
 

@@ -1,4 +1,4 @@
-"""``llmenv notebook`` with a real JupyterLab: reachable from this machine alone, by its token alone, gone when it ends."""
+"""``llmenv notebook`` with a real JupyterLab: for this machine alone, by its token alone, gone when it ends."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ def jupyter(llmenv: Program, tmp_path: Path) -> Program:
 def listens(processes: list[psutil.Process]) -> set[tuple[str, int]]:
     """Return every address and port at which processes take connections."""
     found = [connection for one in processes for connection in one.net_connections("tcp")]
-    return {tuple(one.laddr) for one in found if one.status == psutil.CONN_LISTEN}
+    return {(one.laddr.ip, one.laddr.port) for one in found if one.status == psutil.CONN_LISTEN}
 
 
 def test_a_notebook_runs_in_the_activated_environment_and_only_here(
     jupyter: Program, lab_env: Path, tmp_path: Path
 ) -> None:
-    """A cell sees the environment, its activation script and its variables; whatever the configuration says, the server
-    and its kernels listen on the loopback address alone, and the token is nowhere but where it was asked for.
+    """A cell sees the environment, its activation script and its variables.
+
+    Whatever the configuration says, the server and its kernels listen on the loopback address alone, and the token is
+    nowhere but where it was asked for.
     """
     config = tmp_path / "jupyter_config_dir" / "jupyter_server_config.py"
     config.parent.mkdir()
@@ -64,7 +66,7 @@ def test_a_notebook_runs_in_the_activated_environment_and_only_here(
         assert {address for address, _ in places} == {"127.0.0.1"}
         assert running.told["url"] == f"http://127.0.0.1:{running.port}/lab"
         with pytest.raises(AssertionError, match="403"):
-            running.rest("GET", "/api/kernels", token="wrong")
+            running.rest("GET", "/api/kernels", token="0" * 48)
         assert not [line for line in command_lines() if running.token in line]
         assert running.token not in running.told["ssh"]
         family = running.family()

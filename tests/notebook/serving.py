@@ -64,7 +64,7 @@ class Running:
         """Hold a websocket to a kernel open; what is handed out runs code and returns what it printed."""
         url = f"ws://127.0.0.1:{port or self.port}/api/kernels/{kernel}/channels"
         headers = {"Authorization": f"token {self.token}"}
-        with connect(url, additional_headers=headers, open_timeout=SECONDS, proxy=None, max_size=None) as socket:
+        with connect(url, additional_headers=headers, open_timeout=SECONDS, close_timeout=0.2, proxy=None) as socket:
 
             def ask(code: str) -> str:
                 identifier = uuid.uuid4().hex
