@@ -7,11 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from conda_llmenv.checks.causes import known_fault
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.scene import Scene
-from conda_llmenv.diagnosis.matching import read_log
-from conda_llmenv.diagnosis.prefilter import Prefilter
-from conda_llmenv.diagnosis.rules import packaged_rules
 from conda_llmenv.model import Finding, Level, Status
 
 ABI = "extension-abi"
@@ -28,10 +26,9 @@ class Cause(Struct, frozen=True):
 
 def cause_of(error: str) -> tuple[Cause, str] | None:
     """Return what the table of known faults says of an error, with the line that shows it; None for an unknown one."""
-    found = read_log([error.encode("utf-8", "backslashreplace")], Prefilter(packaged_rules())).findings
-    if not found:
+    known = known_fault((error,))
+    if known is None:
         return None
-    known = found[0].finding
     means = f"ABI mismatch: {known.symptom}" if known.rule.id == ABI else known.symptom
     action = known.action.replace("{", "{{").replace("}", "}}")
     return Cause(means, known.cause, action.replace("python -m pip", "{prefix}/bin/python -m pip")), known.text

@@ -6,16 +6,16 @@ import itertools
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import IO, Any
 
 import click
 
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option
-from conda_llmenv.diagnosis.findings import Explained, Finding
+from conda_llmenv.diagnosis.faults import Explained, Fault
 from conda_llmenv.diagnosis.matching import Diagnosis, read_log
-from conda_llmenv.diagnosis.prefilter import Prefilter
-from conda_llmenv.diagnosis.rules import packaged_rules
+from conda_llmenv.diagnosis.prefilter import packaged_prefilter
 from conda_llmenv.errors import InputError, LlmenvError
 
 CHUNK = 1 << 20
@@ -34,15 +34,15 @@ def diagnose(log: str, *, as_json: bool) -> int:
     `-` reads standard input. The exit code is 0 if something was named, and 1 if nothing in the log is known.
     """
     with _opened(log) as stream:
-        diagnosis = read_log(_chunks(log, stream), Prefilter(packaged_rules()))
+        diagnosis = read_log(_chunks(log, stream), packaged_prefilter())
     if as_json:
-        console.payload("diagnose", _json(log, diagnosis), ok=bool(diagnosis.findings))
+        console.payload("diagnose", _json(log, diagnosis), ok=bool(diagnosis.faults))
     else:
         _report("standard input" if log == "-" else _shown(log), diagnosis)
-    return 0 if diagnosis.findings else 1
+    return 0 if diagnosis.faults else 1
 
 
-def _opened(log: str) -> Any:
+def _opened(log: str) -> AbstractContextManager[IO[bytes]]:
     """Return the log as a context manager of bytes.
 
     Raises:
@@ -88,41 +88,41 @@ def _read(log: str, stream: IO[bytes]) -> bytes:
 def _report(source: str, diagnosis: Diagnosis) -> None:
     """Print what was found: the verdict, then each root in full, then what follows from them."""
     lines = _counted(diagnosis.extent.lines, "line")
-    if not diagnosis.findings:
+    if not diagnosis.faults:
         console.out(f"nothing in {source} is known here ({lines})")
         if diagnosis.unknown is not None:
             console.out(f"\nits first error is on {_place(diagnosis.unknown)}\n  {diagnosis.unknown.text}")
         console.say("\nhint: give the log of the rank that failed first, with its whole traceback")
         return
-    roots = [one.finding for one in diagnosis.findings if one.because is None]
+    roots = [one.fault for one in diagnosis.faults if one.because is None]
     console.out(f"{_counted(len(roots), 'known fault')} in {source} ({lines}): {roots[0].symptom}")
-    for finding in roots:
-        _report_root(finding)
-    consequences = [one for one in diagnosis.findings if one.because is not None]
+    for fault in roots:
+        _report_root(fault)
+    consequences = [one for one in diagnosis.faults if one.because is not None]
     if consequences:
         console.out("\nwhat follows from that")
     for one in consequences:
         _report_consequence(one)
 
 
-def _report_root(finding: Finding) -> None:
-    console.out(f"\n{_place(finding)}")
-    console.out(f"  {finding.text}")
-    console.fact("symptom", finding.symptom)
-    console.fact("cause", finding.cause)
-    console.fact("action", finding.action)
-    if finding.rule.check is not None:
-        console.out(f"confirm with: llmenv verify --only {finding.rule.check}")
+def _report_root(fault: Fault) -> None:
+    console.out(f"\n{_place(fault)}")
+    console.out(f"  {fault.text}")
+    console.fact("symptom", fault.symptom)
+    console.fact("cause", fault.cause)
+    console.fact("action", fault.action)
+    if fault.rule.check is not None:
+        console.out(f"confirm with: llmenv verify --only {fault.rule.check}")
 
 
 def _report_consequence(one: Explained) -> None:
     if one.because is not None:
-        console.out(f"  {_place(one.finding)}: {one.finding.symptom}, after line {one.because.line}")
+        console.out(f"  {_place(one.fault)}: {one.fault.symptom}, after line {one.because.line}")
 
 
-def _place(finding: Finding) -> str:
+def _place(fault: Fault) -> str:
     """Return where a fault stands, such as ``line 120, ranks 0-2,7, 12 times``."""
-    parts = [f"line {finding.line}", _ranks(finding.ranks), f"{finding.count} times" if finding.count > 1 else ""]
+    parts = [f"line {fault.line}", _ranks(fault.ranks), f"{fault.count} times" if fault.count > 1 else ""]
     return ", ".join(part for part in parts if part)
 
 
@@ -144,29 +144,29 @@ def _json(log: str, diagnosis: Diagnosis) -> dict[str, Any]:
         "lines": diagnosis.extent.lines,
         "bytes": diagnosis.extent.size,
         "first_unknown_error": _unknown_json(diagnosis.unknown),
-        "findings": [_finding_json(one) for one in diagnosis.findings],
+        "findings": [_fault_json(one) for one in diagnosis.faults],
     }
 
 
-def _unknown_json(finding: Finding | None) -> dict[str, Any] | None:
-    return None if finding is None else {"line": finding.line, "count": finding.count, "text": finding.text}
+def _unknown_json(fault: Fault | None) -> dict[str, Any] | None:
+    return None if fault is None else {"line": fault.line, "count": fault.count, "text": fault.text}
 
 
-def _finding_json(one: Explained) -> dict[str, Any]:
-    finding = one.finding
+def _fault_json(one: Explained) -> dict[str, Any]:
+    fault = one.fault
     return {
-        "id": finding.rule.id,
-        "line": finding.line,
-        "last_line": finding.last,
-        "count": finding.count,
-        "ranks": sorted(finding.ranks),
-        "text": finding.text,
-        "found": dict(finding.groups),
-        "symptom": finding.symptom,
-        "cause": finding.cause,
-        "action": finding.action,
-        "check": finding.rule.check,
-        "stops": finding.rule.stops,
+        "id": fault.rule.id,
+        "line": fault.line,
+        "last_line": fault.last,
+        "count": fault.count,
+        "ranks": sorted(fault.ranks),
+        "text": fault.text,
+        "found": dict(fault.groups),
+        "symptom": fault.symptom,
+        "cause": fault.cause,
+        "action": fault.action,
+        "check": fault.rule.check,
+        "stops": fault.rule.stops,
         "follows_from": None if one.because is None else {"id": one.because.rule.id, "line": one.because.line},
-        "sources": list(finding.rule.sources),
+        "sources": list(fault.rule.sources),
     }

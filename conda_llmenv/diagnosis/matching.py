@@ -9,17 +9,17 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from conda_llmenv.diagnosis.excerpts import Excerpt, Extent, excerpts
-from conda_llmenv.diagnosis.findings import Explained, Finding, ordered
+from conda_llmenv.diagnosis.faults import Explained, Fault, ordered
 from conda_llmenv.diagnosis.labels import rank_of
 from conda_llmenv.diagnosis.prefilter import Prefilter
-from conda_llmenv.diagnosis.rules import Rule, Sequence, compiled
+from conda_llmenv.diagnosis.rules import LineSequence, Rule, compiled
 from conda_llmenv.redact import mask
 
 SHOWN, LEAD, VALUE = 200, 60, 120
 """Characters shown of a line, those before the text that was found, and those kept of a value."""
 
 EACH = 8
-"""Findings of one rule that are told apart; more are counted with the first."""
+"""Faults of one rule that are told apart; more are counted with the first."""
 
 _SOURCE = re.compile(r"^(?:\[\w{1,16}\]:)?\s*raise [\w.]{1,80}\(")
 """A line of a program in a traceback; the text it raises comes once more, as the last line."""
@@ -31,8 +31,8 @@ _UNITS = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2
 class Diagnosis(Struct, frozen=True):
     """What a log shows, roots first; the first error in it that no rule knows; and how much was read."""
 
-    findings: tuple[Explained, ...]
-    unknown: Finding | None
+    faults: tuple[Explained, ...]
+    unknown: Fault | None
     extent: Extent
 
 
@@ -59,8 +59,8 @@ def read_log(chunks: Iterable[bytes], prefilter: Prefilter) -> Diagnosis:
     extent, matcher = Extent(), Matcher(prefilter.rules)
     for excerpt in excerpts(chunks, prefilter, extent):
         matcher.look(excerpt)
-    known = [one for one in matcher.findings.values() if not one.rule.unknown]
-    unknown = next((one for one in matcher.findings.values() if one.rule.unknown), None)
+    known = [one for one in matcher.faults.values() if not one.rule.unknown]
+    unknown = next((one for one in matcher.faults.values() if one.rule.unknown), None)
     return Diagnosis(ordered(known), unknown, extent)
 
 
@@ -68,7 +68,7 @@ class Matcher:
     """Collects what the lines of one log show."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self.findings: dict[tuple[str, str], Finding] = {}
+        self.faults: dict[tuple[str, str], Fault] = {}
         self._rules = rules
         self._ranks: set[int] = set()
         self._progress: dict[tuple[str, int, int | None], Progress] = {}
@@ -91,7 +91,7 @@ class Matcher:
 
     def _match(self, rule: Rule, excerpt: Excerpt, rank: int | None) -> Match | None:
         for number, pattern in enumerate(rule.patterns):
-            if isinstance(pattern, Sequence):
+            if isinstance(pattern, LineSequence):
                 match = self._next_part(pattern, (rule.id, number, rank), excerpt)
             else:
                 match = _single(pattern, excerpt.text)
@@ -99,7 +99,7 @@ class Matcher:
                 return match
         return None
 
-    def _next_part(self, pattern: Sequence, key: tuple[str, int, int | None], excerpt: Excerpt) -> Match | None:
+    def _next_part(self, pattern: LineSequence, key: tuple[str, int, int | None], excerpt: Excerpt) -> Match | None:
         """Return the match of the last part of a sequence, once all before it were seen in the same rank's lines."""
         reach = pattern.within * max(1, len(self._ranks))
         state = self._progress.get(key, _NOTHING)
@@ -120,20 +120,20 @@ class Matcher:
 
     def _note(self, rule: Rule, match: Match, excerpt: Excerpt, rank: int | None) -> None:
         key = (rule.id, match.groups.get(rule.each, "") if rule.each else "")
-        if key not in self.findings and sum(known == rule.id for known, _ in self.findings) >= EACH:
-            key = next(known for known in self.findings if known[0] == rule.id)
-        finding = self.findings.get(key)
-        if finding is None:
+        if key not in self.faults and sum(known == rule.id for known, _ in self.faults) >= EACH:
+            key = next(known for known in self.faults if known[0] == rule.id)
+        fault = self.faults.get(key)
+        if fault is None:
             shown = _shown(excerpt.text, match.pattern)
-            finding = self.findings[key] = Finding(rule, excerpt.line, shown, {}, 0, 0, set())
-        if match.groups.keys() - finding.groups.keys():  # another pattern of the rule may tell more than the first
+            fault = self.faults[key] = Fault(rule, excerpt.line, shown, {}, 0, 0, set())
+        if match.groups.keys() - fault.groups.keys():  # another pattern of the rule may tell more than the first
             told = {name: _cut(_printable(mask(value)), VALUE) for name, value in match.groups.items()}
-            finding.groups = {**told, **finding.groups}
-        if finding.last != excerpt.line:
-            finding.count += 1
-            finding.last = excerpt.line
+            fault.groups = {**told, **fault.groups}
+        if fault.last != excerpt.line:
+            fault.count += 1
+            fault.last = excerpt.line
         if rank is not None:
-            finding.ranks.add(rank)
+            fault.ranks.add(rank)
 
 
 def _single(pattern: str, text: str) -> Match | None:

@@ -13,7 +13,7 @@ ANYTHING = "*"
 """In ``follows``: whatever else stopped the run may be what this is a consequence of."""
 
 
-class Sequence(Struct, frozen=True, forbid_unknown_fields=True):
+class LineSequence(Struct, frozen=True, forbid_unknown_fields=True):
     """Texts that mean something only together: each on a line of its own, in this order.
 
     Attributes:
@@ -37,17 +37,17 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         rank: how near the root, smaller is nearer; see ``ranks`` in the table.
         sources: where the text and its meaning are documented.
         otherwise: words for groups that a pattern did not find.
-        each: the group that tells one finding of this rule from another, such as the library that is missing.
+        each: the group that tells one fault of this rule from another, such as the library that is missing.
         general: told only where no other rule knows the line.
         unknown: what shows an error of some kind, but not which; told only where nothing is known.
         stops: whether a run ends by it; what does not stop a run is told after what does.
         at_least: two groups with sizes, such as ``2.00 GiB``, the first not the smaller one; ``a - b`` computes.
-        follows: rules whose finding explains this one, or ``*``.
+        follows: rules whose fault explains this one, or ``*``.
     """
 
     id: str
     needles: tuple[str, ...]
-    patterns: tuple[str | Sequence, ...]
+    patterns: tuple[str | LineSequence, ...]
     symptom: str
     cause: str
     action: str

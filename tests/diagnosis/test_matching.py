@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conda_llmenv.diagnosis.findings import Explained
+from conda_llmenv.diagnosis.faults import Explained
 from conda_llmenv.diagnosis.labels import rank_of
 from conda_llmenv.diagnosis.matching import Diagnosis, read_log
 from conda_llmenv.diagnosis.prefilter import Prefilter
@@ -44,12 +44,12 @@ def diagnosed(*lines: str) -> Diagnosis:
 
 def ids(diagnosis: Diagnosis) -> list[str]:
     """Return the rules in the order they are told."""
-    return [one.finding.rule.id for one in diagnosis.findings]
+    return [one.fault.rule.id for one in diagnosis.faults]
 
 
-def finding(diagnosis: Diagnosis, rule: str) -> Explained:
-    """Return the finding of a rule."""
-    return next(one for one in diagnosis.findings if one.finding.rule.id == rule)
+def fault(diagnosis: Diagnosis, rule: str) -> Explained:
+    """Return the fault of a rule."""
+    return next(one for one in diagnosis.faults if one.fault.rule.id == rule)
 
 
 def test_the_others_timeouts_follow_from_one_ranks_failure() -> None:
@@ -57,12 +57,12 @@ def test_the_others_timeouts_follow_from_one_ranks_failure() -> None:
     lines = [f"[rank{rank}]:{WATCHDOG.format(rank)}" for rank in range(8) if rank != 3]
     diagnosis = diagnosed(f"[rank3]: {OOM}", *lines, SUMMARY)
     assert ids(diagnosis) == ["out-of-memory", "collective-timeout", "child-failed"]
-    assert diagnosis.findings[0].finding.ranks == {3}
-    timeout = finding(diagnosis, "collective-timeout")
-    assert timeout.finding.ranks == {0, 1, 2, 4, 5, 6, 7}
-    assert timeout.finding.count == 7
-    assert timeout.because is diagnosis.findings[0].finding
-    assert finding(diagnosis, "child-failed").because is diagnosis.findings[0].finding
+    assert diagnosis.faults[0].fault.ranks == {3}
+    timeout = fault(diagnosis, "collective-timeout")
+    assert timeout.fault.ranks == {0, 1, 2, 4, 5, 6, 7}
+    assert timeout.fault.count == 7
+    assert timeout.because is diagnosis.faults[0].fault
+    assert fault(diagnosis, "child-failed").because is diagnosis.faults[0].fault
 
 
 def test_a_cause_may_stand_below_its_consequence() -> None:
@@ -75,7 +75,7 @@ def test_a_consequence_without_a_cause_is_the_root() -> None:
     """Where the log has nothing else, the timeout itself is what is told in full."""
     diagnosis = diagnosed(WATCHDOG.format(0))
     assert ids(diagnosis) == ["collective-timeout"]
-    assert diagnosis.findings[0].because is None
+    assert diagnosis.faults[0].because is None
 
 
 def test_nccl_names_the_system_call_before_it_fails() -> None:
@@ -86,14 +86,14 @@ def test_nccl_names_the_system_call_before_it_fails() -> None:
         SUMMARY,
     )
     assert ids(diagnosis) == ["shared-memory", "nccl-system-error", "child-failed"]
-    assert finding(diagnosis, "child-failed").because is diagnosis.findings[0].finding
+    assert fault(diagnosis, "child-failed").because is diagnosis.faults[0].fault
 
 
 def test_what_does_not_stop_a_run_comes_after_what_does() -> None:
     """A warning of NumPy at the start is not why the job ended."""
     diagnosis = diagnosed("A module that was compiled using NumPy 1.x cannot be run in", "step 1", OOM)
     assert ids(diagnosis) == ["out-of-memory", "numpy-abi"]
-    assert finding(diagnosis, "numpy-abi").because is None
+    assert fault(diagnosis, "numpy-abi").because is None
 
 
 def test_the_first_failing_rank_has_the_root() -> None:
@@ -108,7 +108,7 @@ def test_the_first_failing_rank_has_the_root() -> None:
 
 def test_the_summary_names_the_root_cause_and_not_the_other_failures() -> None:
     """Torchrun lists the other failures first, in the same form."""
-    found = finding(diagnosed("ChildFailedError:", SUMMARY), "child-failed").finding
+    found = fault(diagnosed("ChildFailedError:", SUMMARY), "child-failed").fault
     assert found.groups["first_rank"] == "3"
     assert "first: rank 3, exit code 1" in found.symptom
 
@@ -120,7 +120,7 @@ def test_the_machine_comes_before_what_it_breaks() -> None:
         "NVRM: Xid (PCI:0000:4f:00): 79, pid=1, name=python, GPU has fallen off the bus.",
     )
     assert ids(diagnosis) == ["gpu-fell-off", "launch-failure"]
-    assert diagnosis.findings[1].because is diagnosis.findings[0].finding
+    assert diagnosis.faults[1].because is diagnosis.faults[0].fault
 
 
 def test_parts_of_a_sequence_belong_to_one_rank() -> None:
@@ -139,26 +139,26 @@ def test_parts_of_a_sequence_are_near_each_other() -> None:
 
 
 def test_each_missing_library_is_told() -> None:
-    """Two libraries are two findings; the same one twice is one."""
+    """Two libraries are two faults; the same one twice is one."""
     line = "ImportError: {}: cannot open shared object file: No such file or directory"
     diagnosis = diagnosed(*(line.format(name) for name in ("libcudart.so.12", "libcublas.so.12", "libcudart.so.12")))
-    assert [(one.finding.symptom, one.finding.count) for one in diagnosis.findings] == [
+    assert [(one.fault.symptom, one.fault.count) for one in diagnosis.faults] == [
         ("libcudart.so.12 is missing", 2),
         ("libcublas.so.12 is missing", 1),
     ]
 
 
-def test_a_thousand_missing_modules_are_no_thousand_findings() -> None:
+def test_a_thousand_missing_modules_are_no_thousand_faults() -> None:
     """What is kept has a bound, and everything is counted."""
     diagnosis = diagnosed(*(f"ModuleNotFoundError: No module named 'm{number}'" for number in range(1000)))
-    assert len(diagnosis.findings) == 8
-    assert sum(one.finding.count for one in diagnosis.findings) == 1000
+    assert len(diagnosis.faults) == 8
+    assert sum(one.fault.count for one in diagnosis.faults) == 1000
 
 
 def test_the_driver_is_told_in_the_terms_of_cuda() -> None:
     """11040 is CUDA 11.4."""
     diagnosis = diagnosed("RuntimeError: The NVIDIA driver on your system is too old (found version 11040).")
-    assert "up to 11.4;" in diagnosis.findings[0].finding.cause
+    assert "up to 11.4;" in diagnosis.faults[0].fault.cause
 
 
 def test_the_line_of_the_program_is_not_the_error() -> None:
@@ -167,7 +167,7 @@ def test_the_line_of_the_program_is_not_the_error() -> None:
     diagnosis = diagnosed(
         '[rank0]:     raise AssertionError("Torch not compiled with CUDA enabled")', f"[rank0]: {error}"
     )
-    assert (diagnosis.findings[0].finding.line, diagnosis.findings[0].finding.count) == (2, 1)
+    assert (diagnosis.faults[0].fault.line, diagnosis.faults[0].fault.count) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_what_torchrun_prints(name: str, rules: list[str]) -> None:
     """Two ranks of torch 2.13 under torchrun, recorded: rank 1 is killed, or raises; the rest follows from it."""
     diagnosis = read_log([(Path(__file__).parent / name).read_bytes()], PREFILTER)
     assert ids(diagnosis) == rules
-    assert all(one.because is diagnosis.findings[0].finding for one in diagnosis.findings[1:])
-    assert finding(diagnosis, "child-failed").finding.groups["first_rank"] == "1"
+    assert all(one.because is diagnosis.faults[0].fault for one in diagnosis.faults[1:])
+    assert fault(diagnosis, "child-failed").fault.groups["first_rank"] == "1"
 
 
 def test_what_is_not_known_is_shown() -> None:
     """The first error of a log that shows nothing known is told as what it is: unknown."""
     diagnosis = diagnosed("step 1", "ValueError: the batch is odd", "KeyError: 'x'")
-    assert diagnosis.findings == ()
+    assert diagnosis.faults == ()
     assert diagnosis.unknown is not None
     assert (diagnosis.unknown.line, diagnosis.unknown.text) == (2, "ValueError: the batch is odd")
 
@@ -226,13 +226,13 @@ def test_a_secret_is_not_kept() -> None:
     """A token in the line that is shown is masked, also one that the shortening would have cut in two."""
     token = "hf_" + "a1B2c3D4" * 5
     diagnosis = diagnosed(f"HF_TOKEN={token} {'x' * 100} {token} {OOM}", f"{OOM} {'y' * 100} {token}")
-    assert "hf_a" not in str([one.finding for one in diagnosis.findings])
+    assert "hf_a" not in str([one.fault for one in diagnosis.faults])
 
 
 def test_a_line_cannot_play_tricks() -> None:
     """Controls, marks that turn the writing round, and braces are only characters."""
     lines = (f"\x07\x9b2J\u202e{{action}} {OOM}", "ModuleNotFoundError: No module named 'a.b'\udc80\udcff")
-    shown = [one.finding.text for one in diagnosed(*lines).findings]
+    shown = [one.fault.text for one in diagnosed(*lines).faults]
     assert all(text.isprintable() for text in shown)
 
 
@@ -240,16 +240,16 @@ def test_a_place_in_an_endless_line_is_found() -> None:
     """A log without line ends is searched to its end, and what is shown is where the fault is."""
     diagnosis = read_log(_pieces(b"x" * 3_000_000 + OOM.encode() + b"y" * 3_000_000, 1 << 16), PREFILTER)
     assert ids(diagnosis) == ["out-of-memory"]
-    assert diagnosis.findings[0].finding.line == 1
-    assert "CUDA out of memory" in diagnosis.findings[0].finding.text
+    assert diagnosis.faults[0].fault.line == 1
+    assert "CUDA out of memory" in diagnosis.faults[0].fault.text
 
 
 def test_progress_bars_are_lines_of_their_own() -> None:
     """A bar that is drawn again and again with carriage returns is one line of the file."""
     bar = "".join(f"\r{step}/1000 [00:12<01:20, 10.2it/s]" for step in range(1000))
     diagnosis = diagnosed("start", f"{bar}\r{OOM}")
-    assert diagnosis.findings[0].finding.line == 2
-    assert diagnosis.findings[0].finding.text == OOM
+    assert diagnosis.faults[0].fault.line == 2
+    assert diagnosis.faults[0].fault.text == OOM
 
 
 LINES = st.lists(
@@ -271,7 +271,7 @@ LINES = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(lines=LINES, size=st.integers(1, 400))
 def test_how_a_log_is_cut_into_pieces_does_not_matter(lines: list[str], size: int) -> None:
-    """A pipe delivers whatever it has; lines, counts and findings stay the same."""
+    """A pipe delivers whatever it has; lines, counts and faults stay the same."""
     log = "\n".join(lines).encode()
     whole, pieces = read_log([log], PREFILTER), read_log(_pieces(log, size), PREFILTER)
     assert _facts(pieces) == _facts(whole)
@@ -289,7 +289,7 @@ def test_any_bytes_can_be_read(chunks: list[bytes]) -> None:
 def _facts(diagnosis: Diagnosis) -> list[tuple[str, int, int, int, tuple[int, ...], str]]:
     return [
         (found.rule.id, found.line, found.last, found.count, tuple(sorted(found.ranks)), found.text)
-        for found in (one.finding for one in diagnosis.findings)
+        for found in (one.fault for one in diagnosis.faults)
     ]
 
 

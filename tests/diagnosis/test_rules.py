@@ -14,7 +14,7 @@ import pytest
 from conda_llmenv.checks.registry import BY_ID
 from conda_llmenv.diagnosis.matching import read_log
 from conda_llmenv.diagnosis.prefilter import Prefilter
-from conda_llmenv.diagnosis.rules import Rule, Sequence, packaged_rules, read_rules
+from conda_llmenv.diagnosis.rules import LineSequence, Rule, packaged_rules, read_rules
 from tests.diagnosis.corpus import Text, texts
 
 RULES = packaged_rules()
@@ -24,7 +24,7 @@ DATA = Path(__file__).parent.parent.parent / "conda_llmenv" / "data" / "symptoms
 
 def shown(log: str) -> set[str]:
     """Return the rules that a log shows."""
-    return {one.finding.rule.id for one in read_log([log.encode()], PREFILTER).findings}
+    return {one.fault.rule.id for one in read_log([log.encode()], PREFILTER).faults}
 
 
 def parts(rule: Rule) -> list[str]:
@@ -32,7 +32,7 @@ def parts(rule: Rule) -> list[str]:
     return [
         part
         for pattern in rule.patterns
-        for part in (pattern.sequence if isinstance(pattern, Sequence) else (pattern,))
+        for part in (pattern.sequence if isinstance(pattern, LineSequence) else (pattern,))
     ]
 
 
@@ -78,7 +78,7 @@ def test_the_sentences_can_be_filled(rule: Rule) -> None:
     for pattern in rule.patterns:
         found = {
             name
-            for part in (pattern.sequence if isinstance(pattern, Sequence) else (pattern,))
+            for part in (pattern.sequence if isinstance(pattern, LineSequence) else (pattern,))
             for name, number in re.compile(part).groupindex.items()
             if not _is_optional(part, number)
         }

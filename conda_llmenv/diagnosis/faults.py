@@ -9,7 +9,7 @@ from msgspec import Struct
 from conda_llmenv.diagnosis.rules import ANYTHING, Rule
 
 
-class Finding(Struct):
+class Fault(Struct):
     """One fault that a log shows.
 
     Attributes:
@@ -49,45 +49,43 @@ class Finding(Struct):
 
 
 class Explained(Struct, frozen=True):
-    """A finding with what it is a consequence of, None for a root."""
+    """A fault with what it is a consequence of, None for a root."""
 
-    finding: Finding
-    because: Finding | None
+    fault: Fault
+    because: Fault | None
 
 
-def ordered(findings: Iterable[Finding]) -> tuple[Explained, ...]:
-    """Return the findings: the roots, then their consequences as the log has them.
+def ordered(faults: Iterable[Fault]) -> tuple[Explained, ...]:
+    """Return the faults: the roots, then their consequences as the log has them.
 
     Among roots, what stops a run comes before what does not, then what the first failing rank wrote (as torchrun tells
     it), then what is nearer to the machine, then what was seen first.
     """
-    found = sorted(findings, key=lambda one: one.line)
+    found = sorted(faults, key=lambda one: one.line)
     first = _first_failing_rank(found)
     explained = [Explained(one, _because(one, found)) for one in found]
     roots = [one for one in explained if one.because is None]
-    roots.sort(
-        key=lambda one: (not one.finding.rule.stops, first not in {None, *one.finding.ranks}, one.finding.rule.rank)
-    )
+    roots.sort(key=lambda one: (not one.fault.rule.stops, first not in {None, *one.fault.ranks}, one.fault.rule.rank))
     return (*roots, *(one for one in explained if one.because is not None))
 
 
-def _first_failing_rank(findings: Sequence[Finding]) -> int | None:
-    ranks = [one.groups["first_rank"] for one in findings if "first_rank" in one.groups]
+def _first_failing_rank(faults: Sequence[Fault]) -> int | None:
+    ranks = [one.groups["first_rank"] for one in faults if "first_rank" in one.groups]
     return int(ranks[0]) if ranks else None
 
 
-def _because(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
-    """Return what explains a finding: the root that was seen last before it, or else the first one after it.
+def _because(fault: Fault, faults: Sequence[Fault]) -> Fault | None:
+    """Return what explains a fault: the root that was seen last before it, or else the first one after it.
 
     Output of several ranks is not in the order of events, so a cause may stand below its consequence.
     """
-    causes = [one for one in findings if _explains(one, finding)]
-    before = [one for one in causes if one.line <= finding.line]
+    causes = [one for one in faults if _explains(one, fault)]
+    before = [one for one in causes if one.line <= fault.line]
     nearest = max(before, key=lambda one: one.line) if before else min(causes, key=lambda one: one.line, default=None)
-    return nearest and (_because(nearest, findings) or nearest)
+    return nearest and (_because(nearest, faults) or nearest)
 
 
-def _explains(cause: Finding, finding: Finding) -> bool:
-    if cause.rule.rank >= finding.rule.rank:
+def _explains(cause: Fault, fault: Fault) -> bool:
+    if cause.rule.rank >= fault.rule.rank:
         return False
-    return cause.rule.id in finding.rule.follows or (ANYTHING in finding.rule.follows and cause.rule.stops)
+    return cause.rule.id in fault.rule.follows or (ANYTHING in fault.rule.follows and cause.rule.stops)
