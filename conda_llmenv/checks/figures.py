@@ -7,16 +7,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from conda_llmenv.checks.units import RATES, TIMES, amount, named
 from conda_llmenv.model import CheckResult, Report
 
 SECONDS = "seconds:"
 """Before the id of a check, the name of the time it took."""
 
-RATES = {"_gbs": "GB/s", "_mbs": "MB/s", "_tflops": "TFLOP/s", "_per_s": "per second"}
-TIMES = {"_seconds": 1.0, "_ms": 1e-3, "_us": 1e-6, "_s": 1.0}
-"""Endings of names that give a unit; for times, the seconds in one of it."""
+_STORAGE = frozenset({"data", "host"})
+"""Groups whose rates are those of disks and memory."""
 
-_STORAGE = frozenset({"data", "storage", "host"})
 _NOT_OF_A_GPU = frozenset({"cpu", "gloo", "disk", "read", "write", "loader", "checkpoint", "shm"})
 
 
@@ -48,12 +47,11 @@ class Number(Struct, frozen=True):
         """What a person is told it is."""
         if self.name.startswith(SECONDS):
             return "the check"
-        ending = next((ending for ending in (*RATES, *TIMES) if self.name.endswith(ending)), "")
-        return self.name.removesuffix(ending).replace("_", " ")
+        return named(self.name)[0]
 
     def amount(self, value: float) -> str:
         """Return a value of it with its unit."""
-        return f"{value:.3g} {self.unit}" if abs(value) < 1000 else f"{value:.0f} {self.unit}"  # noqa: PLR2004 - three digits tell enough
+        return amount(value, self.unit)
 
     def times_slower(self, than: float) -> float:
         """Return how many times slower it is than that value; infinite where nothing is done any more."""
@@ -66,13 +64,12 @@ class Number(Struct, frozen=True):
 def numbers(result: CheckResult, report: Report) -> Iterator[Number]:
     """Yield what can be compared of a result: figures whose unit is known, then the seconds it took."""
     for name, value in result.finding.figures.items():
-        rate = next((unit for ending, unit in RATES.items() if name.endswith(ending)), None)
-        time = next((ending for ending in TIMES if name.endswith(ending)), None)
-        if rate is not None:
+        unit, seconds = named(name)[1], next((TIMES[ending] for ending in TIMES if name.endswith(ending)), None)
+        if unit in RATES.values():
             kind = Kind.STEADY if _uses_gpu(report) and _is_of_a_gpu(result, name) else Kind.RATE
-            yield Number(result.id, name, value, kind, rate)
-        elif time is not None:
-            yield Number(result.id, name, value, Kind.TIME, time.removeprefix("_"), TIMES[time])
+            yield Number(result.id, name, value, kind, unit)
+        elif seconds is not None:
+            yield Number(result.id, name, value, Kind.TIME, unit, seconds)
     if result.seconds > 0:
         yield Number(result.id, f"{SECONDS}{result.id}", result.seconds, Kind.TIME, "s")
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from conda_llmenv.checks.figures import SECONDS
+from conda_llmenv.checks.units import amount, named, number
 from conda_llmenv.model import CheckResult, Report, Status
 from conda_llmenv.page.ladder import section
 from conda_llmenv.page.markup import Markup, element, joined
 from conda_llmenv.page.taming import tamed
-from conda_llmenv.page.units import amount, named, number
 
 MOST_TIMES = 12
 LEAST_SHARE = 0.01

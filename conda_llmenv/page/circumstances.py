@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from conda_llmenv.checks.moments import when
+from conda_llmenv.checks.units import duration, number
 from conda_llmenv.model import Gpu, HostFacts, Report
 from conda_llmenv.page.ladder import pairs, section
 from conda_llmenv.page.markup import Markup, element
-from conda_llmenv.page.units import MIB, duration, size
+
+GIB = 2**30
+MIB = 2**20
 
 NOT_READ = "could not be read"
 
@@ -85,3 +88,10 @@ def run(report: Report) -> Markup:
         ("llmenv", report.llmenv),
     )
     return section("run", "This run", pairs(((name, value) for name, value in facts if value), "facts"))
+
+
+def size(number_of_bytes: int) -> str:
+    """Return bytes in GiB or MiB."""
+    if number_of_bytes >= GIB:
+        return f"{number(number_of_bytes / GIB)} GiB"
+    return f"{number(number_of_bytes / MIB)} MiB"

@@ -6,11 +6,11 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from conda_llmenv.checks.units import duration
 from conda_llmenv.model import CheckResult, Report, Status
 from conda_llmenv.page.marks import badge, mark, tally, worst
 from conda_llmenv.page.markup import Markup, element, joined
 from conda_llmenv.page.taming import tamed
-from conda_llmenv.page.units import duration
 
 
 def troubles(report: Report) -> Markup:

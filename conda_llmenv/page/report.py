@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from conda_llmenv.checks.moments import when
+from conda_llmenv.checks.units import duration
 from conda_llmenv.checks.verdict import sentence
 from conda_llmenv.model import Report, Status
 from conda_llmenv.page.baseline import baseline
@@ -15,7 +16,6 @@ from conda_llmenv.page.marks import mark, tally, worst
 from conda_llmenv.page.markup import Markup, element
 from conda_llmenv.page.style import CSS
 from conda_llmenv.page.taming import tamed
-from conda_llmenv.page.units import duration
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """A browser runs no script and fetches nothing for this page, even were something in it to ask."""

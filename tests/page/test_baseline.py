@@ -7,9 +7,10 @@ import math
 import pytest
 from msgspec.structs import replace
 
+from conda_llmenv.checks.units import duration, named, number
 from conda_llmenv.model import Status
 from conda_llmenv.page import render
-from conda_llmenv.page.units import duration, named, number, size
+from conda_llmenv.page.circumstances import size
 from tests.page.sample import EARLIER, REPORT, passed, result
 from tests.page.tree import Node, parsed
 

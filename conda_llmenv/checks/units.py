@@ -1,17 +1,19 @@
-"""Numbers as people read them: sizes, durations, and the figures of checks, whose names end in their unit."""
+"""Numbers as people read them: durations, and the figures of checks, whose names end in their unit."""
 
 from __future__ import annotations
 
 import math
 
-from conda_llmenv.checks.figures import RATES
-
-GIB = 2**30
-MIB = 2**20
 MINUTE = 60
 THOUSAND = 1000
 SHORTEST = 0.01
+"""Seconds; what took less is not told more exactly."""
 
+RATES = {"_gbs": "GB/s", "_mbs": "MB/s", "_tflops": "TFLOP/s", "_per_s": "per second"}
+"""Ending of a figure's name to its unit, where more is better."""
+
+TIMES = {"_seconds": 1.0, "_ms": 1e-3, "_us": 1e-6, "_s": 1.0}
+"""Ending of a figure's name to the seconds in one of its unit, where less is better."""
 
 ENDINGS = RATES | {
     "_seconds": "s",
@@ -52,10 +54,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), MINUTE)
     return f"{minutes} min {rest} s"
-
-
-def size(number_of_bytes: int) -> str:
-    """Return bytes in GiB or MiB."""
-    if number_of_bytes >= GIB:
-        return f"{number(number_of_bytes / GIB)} GiB"
-    return f"{number(number_of_bytes / MIB)} MiB"
