@@ -11,9 +11,12 @@ def how_it_ended(run: ProbeRun, end: ProbeEnd) -> str:
     """Return the end of a probe as the rest of a sentence that begins with the probe."""
     if end.timed_out:
         return f"gave no answer in {run.timeout:.0f} s and was ended"
-    if end.returncode < 0:
-        return f"was killed by {signal_name(-end.returncode)}"
-    return f"ended with exit code {end.returncode}"
+    return how_it_left(end.returncode)
+
+
+def how_it_left(returncode: int) -> str:
+    """Return the end of a process from its exit status, which is negative for a signal."""
+    return f"was killed by {signal_name(-returncode)}" if returncode < 0 else f"ended with exit code {returncode}"
 
 
 def signal_name(number: int) -> str:

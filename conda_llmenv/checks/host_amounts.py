@@ -1,4 +1,4 @@
-"""Amounts of memory in words, as ``df -h`` and Docker count them: 1 MB is 2**20 bytes, 1 GB is 2**30."""
+"""Numbers of a machine: whole ones, and amounts of memory as ``df -h`` and Docker count: 1 MB is 2**20 bytes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ GB = 2**30
 UNLIMITED = -1
 
 _ENOUGH_MB = 1000
+"""From so many on, an amount is told in GB."""
 
 
 def amount(count: int) -> str:
@@ -28,3 +29,8 @@ def need(count: int) -> str:
 def limit(count: int | None) -> str:
     """Return a limit in bytes in words; -1 is ``unlimited``."""
     return "unknown" if count is None else "unlimited" if count == UNLIMITED else amount(count)
+
+
+def whole(value: object) -> int | None:
+    """Return a setting, or what a program printed, as a number without a sign; None where it is something else."""
+    return int(str(value)) if str(value).isdigit() else None

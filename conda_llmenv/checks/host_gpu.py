@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conda_llmenv.checks.check import Check
+from conda_llmenv.checks.host_amounts import whole
 from conda_llmenv.checks.host_driver import HAND_IN, NO_CARDS_HANDED_IN, NO_DRIVER, has_driver, is_closed_container
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
@@ -17,7 +18,7 @@ Card = Mapping[str, str]
 def _gpu_count(scene: Scene) -> Finding:
     seen = scene.values("gpu-count")
     cards = len(scene.host.gpus) or int(seen.get("listed") or 0)
-    promised = _number(scene.settings.get("gpus"))
+    promised = whole(scene.settings.get("gpus"))
     expected = promised if promised is not None else int(scene.cuda_tier)
     if not cards:
         return _without_cards(scene, seen, promised)
@@ -79,10 +80,6 @@ def visible_devices(shown: str, cards: int) -> int:
             break
         good.append(word)
     return 0 if len(set(good)) < len(good) else len(good)
-
-
-def _number(value: object) -> int | None:
-    return int(str(value)) if str(value).isdigit() else None
 
 
 def _modes(seen: Mapping[str, Any]) -> tuple[str, ...]:
@@ -218,7 +215,7 @@ def _bits(text: str) -> int | None:
 
 
 def _is_narrow(card: Card) -> bool:
-    now, most = (_number(card.get(f"pcie.link.width.{name}")) for name in ("current", "max"))
+    now, most = (whole(card.get(f"pcie.link.width.{name}")) for name in ("current", "max"))
     return now is not None and most is not None and now < most
 
 

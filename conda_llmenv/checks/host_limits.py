@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conda_llmenv.checks.check import Check
-from conda_llmenv.checks.host_amounts import GB, MB, UNLIMITED, amount, limit, need
+from conda_llmenv.checks.host_amounts import GB, MB, UNLIMITED, amount, limit, need, whole
 from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Level, Status
 
@@ -62,12 +62,8 @@ def _shm(scene: Scene) -> Finding:
 
 def _workers(scene: Scene) -> tuple[int, int]:
     """Return DataLoader workers and bytes of a batch that the layers promise, or what a common run has."""
-    workers, batch = _number(scene.settings.get("workers")), _number(scene.settings.get("batch_mb"))
+    workers, batch = whole(scene.settings.get("workers")), whole(scene.settings.get("batch_mb"))
     return WORKERS if workers is None else workers, BATCH if batch is None else batch * MB
-
-
-def _number(value: object) -> int | None:
-    return int(str(value)) if str(value).isdigit() else None
 
 
 def _made_small(scene: Scene, size: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conda_llmenv.checks.endings import signal_name
+from conda_llmenv.checks.endings import how_it_left
 from conda_llmenv.model import ProbeEnd, ProbeRun
 
 GAVE_UP = "gave up: "
@@ -26,8 +26,7 @@ def rank_to_blame(run: ProbeRun, end: ProbeEnd) -> str:
     first = _first_failure(end.tail)
     if first is not None and first[0] in patient:
         rank, code = first
-        how = f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-        return f"rank {rank} of {run.ranks} {how} in {patient[rank]}"
+        return f"rank {rank} of {run.ranks} {how_it_left(code)} in {patient[rank]}"
     if patient and len(patient) < len(end.last_steps):
         names = " and ".join(f"rank {rank}" for rank in sorted(patient))
         step = patient[min(patient)]

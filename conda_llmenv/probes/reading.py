@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from conda_llmenv.model import Observation, ProbeEnd
+from conda_llmenv.probes.inside.telling import RECORD
 from conda_llmenv.redact import mask
 
-RECORD = "\x1e"
 TAIL_LINES = 20
+"""Lines of other output that are kept, the last ones: torchrun's summary of a failed launch has some fifteen."""
+
 LONGEST = 400
+"""Characters that are kept of such a line."""
 
 
 class Reading:
     """What one probe has said so far; lines come from two reader threads."""
 
-    def __init__(self, on_observation: Callable[[Observation], None] | None = None) -> None:
-        self._on_observation = on_observation
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._observations: list[Observation] = []
         self._begun: dict[tuple[str, int], None] = {}
@@ -63,17 +64,16 @@ class Reading:
             self._begun[check, rank] = None
             return
         self._begun.pop((check, rank), None)
-        observation = Observation(
-            check=check,
-            values=message.get("values", {}),
-            seconds=float(message.get("seconds", 0.0)),
-            rank=rank,
-            error=mask(str(message.get("error", ""))),
-            trace=tuple(mask(str(line)) for line in message.get("trace", ())),
+        self._observations.append(
+            Observation(
+                check=check,
+                values=message.get("values", {}),
+                seconds=float(message.get("seconds", 0.0)),
+                rank=rank,
+                error=mask(str(message.get("error", ""))),
+                trace=tuple(mask(str(line)) for line in message.get("trace", ())),
+            )
         )
-        self._observations.append(observation)
-        if self._on_observation is not None:
-            self._on_observation(observation)
 
 
 def _message(record: str) -> dict[str, Any] | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from conda_llmenv import process
-from conda_llmenv.model import Observation, ProbeEnd, ProbeRun
+from conda_llmenv.model import ProbeEnd, ProbeRun
 from conda_llmenv.probes.reading import Reading
 from conda_llmenv.probes.strays import MARK, end_strays
 
@@ -23,23 +23,16 @@ RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTE
 """Left by a launcher that we were started from; a probe's own torchrun sets them anew."""
 
 
-def run_probe(
-    prefix: Path,
-    run: ProbeRun,
-    environ: Mapping[str, str],
-    *,
-    on_observation: Callable[[Observation], None] | None = None,
-) -> ProbeEnd:
+def run_probe(prefix: Path, run: ProbeRun, environ: Mapping[str, str]) -> ProbeEnd:
     """Run a probe inside an environment.
 
     Args:
         prefix: the environment; its ``bin/python`` runs.
         run: what to look for and how long.
         environ: the variables of an activated shell.
-        on_observation: called with each one as it comes, from a reader thread.
     """
     mark = uuid.uuid4().hex
-    reading = Reading(on_observation)
+    reading = Reading()
     started = time.monotonic()
     strays: list[str] = []
     try:

@@ -16,7 +16,8 @@ RECORD = "\x1e"
 ATOMIC = 4096
 """PIPE_BUF of Linux: a write up to this size is never interleaved with those of other ranks."""
 
-TRACE_LINES = 12
+TRACE_LINES, TRACE_CHARACTERS, ERROR_CHARACTERS = 12, 300, 1500
+"""What is kept of an exception: the last lines of its traceback, and the beginning of each and of its own text."""
 
 
 class Teller:
@@ -52,16 +53,22 @@ class Teller:
 
     def _failure(self, check: str, error: Exception, seconds: float) -> dict[str, Any]:
         lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip().splitlines()
-        text = f"{type(error).__name__}: {error}"
-        return {
+        record: dict[str, Any] = {
             "check": check,
-            "error": text[:1500],
-            "trace": [line[:300] for line in lines[-TRACE_LINES:]],
+            "error": f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS],
+            "trace": [line[:TRACE_CHARACTERS] for line in lines[-TRACE_LINES:]],
             "seconds": round(seconds, 4),
             "rank": self.rank,
         }
+        while record["trace"] and len(_encoded(record)) > ATOMIC:
+            del record["trace"][0]
+        return record
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        data = (RECORD + json.dumps(record, default=str) + "\n").encode("utf-8", "backslashreplace")
+        data = _encoded(record)
         while data:  # one write wherever it fits; a large inventory comes from a probe of a single process
             data = data[os.write(self.descriptor, data) :]
+
+
+def _encoded(record: Mapping[str, Any]) -> bytes:
+    return (RECORD + json.dumps(record, default=str) + "\n").encode("utf-8", "backslashreplace")
