@@ -26,6 +26,9 @@ pytest_plugins = [
 ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content", "conformance")
 """Folders whose outcome depends on the version of py-rattler; the oldest supported one runs these."""
 
+ANY_ENGINE = frozenset({"diagnose", "history", "kernel", "notebook", "remote", "verify", "verify_hosts", "verify_torch"})
+"""Files ``test_….py`` in those folders about what comes after an environment is installed, by whatever engine."""
+
 RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"
 """Recorded metadata of real channels, beside the checkout where somebody has put it."""
 
@@ -40,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark tests by folder, skip what needs recorded metadata where there is none, and keep long runs apart."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in ENGINE_FOLDERS:
+        if _is_about_engines(item.path, here):
             item.add_marker(pytest.mark.engine)
         if item.get_closest_marker("channels") and not RECORDED.is_dir():
             item.add_marker(pytest.mark.skip(reason="no recorded channel metadata beside the checkout"))
@@ -48,6 +51,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="what only the program itself does, not conda's subcommand"))
         if item.get_closest_marker("soak") and not config.getoption("--run-soak"):
             item.add_marker(pytest.mark.skip(reason="a long run; `make soak` runs it"))
+
+
+def _is_about_engines(path: Path, here: Path) -> bool:
+    folder = path.relative_to(here).parts[0] if path.is_relative_to(here) else ""
+    return folder in ENGINE_FOLDERS and path.stem.removeprefix("test_") not in ANY_ENGINE
 
 
 @pytest.fixture(autouse=True)

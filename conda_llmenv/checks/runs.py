@@ -20,9 +20,6 @@ IMPORT_SECONDS = 180.0
 DATA_WORKERS = 2
 """Processes that load data where the layers do not say."""
 
-LIBRARIES = ("transformers", "peft", "accelerate", "deepspeed", "flash_attn")
-"""Model libraries that a training step is tried with, by import name."""
-
 
 class Course(Struct, frozen=True):
     """What a run of the ladder was asked for beyond the scene.
@@ -113,11 +110,4 @@ def backend(scene: Scene) -> str:
     return "nccl" if torch.get("cuda_available") and "nccl" in torch.get("backends", ()) else "gloo"
 
 
-def _models(checks: Sequence[Check], scene: Scene, _course: Course) -> Iterable[ProbeRun]:
-    installed = set(scene.values("installed").get("names", ()))
-    for library in LIBRARIES:
-        if library.replace("_", "-") in installed:
-            yield _run(checks, {"library": library}, timeout=IMPORT_SECONDS)
-
-
-PLANNERS: dict[str, Planner] = {"paths": _paths, "imports": _imports, "ranks": _ranks, "models": _models}
+PLANNERS: dict[str, Planner] = {"paths": _paths, "imports": _imports, "ranks": _ranks}
