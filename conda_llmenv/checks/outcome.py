@@ -13,7 +13,8 @@ from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, Prob
 
 NO_PYTHON = "there is no Python in this environment to look with"
 
-SHOWN_LINES = 8
+LAST_LINES = 8
+"""Lines of a traceback, or of what a probe printed, that a finding keeps."""
 
 Ended = Sequence[tuple[ProbeRun, ProbeEnd]]
 """The probe runs that looked for a check, and how each ended."""
@@ -67,7 +68,7 @@ def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         measured=how_it_ended(run, end),
         expected=f"an answer within {run.timeout:.0f} s",
         fix=check.fix if end.timed_out else known_fix(end.tail) or check.fix,
-        detail=(*steps, *end.tail[-SHOWN_LINES:]),
+        detail=(*steps, *end.tail[-LAST_LINES:]),
     )
 
 
@@ -75,7 +76,7 @@ def _raised(check: Check, broken: Observation, *, several: bool) -> Finding:
     where = f" on rank {broken.rank}" if several else ""
     first = (broken.error.splitlines() or ["an error without a text"])[0]
     fix = known_fix((broken.error, *broken.trace)) or check.fix
-    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=fix, detail=broken.trace[-SHOWN_LINES:])
+    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=fix, detail=broken.trace[-LAST_LINES:])
 
 
 def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
@@ -86,7 +87,7 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         f"could not be run: {_of(run)}the probe {how_it_ended(run, end)}",
         measured=how_it_ended(run, end),
         fix=known_fix(end.tail) or check.fix,
-        detail=end.tail[-SHOWN_LINES:],
+        detail=end.tail[-LAST_LINES:],
     )
 
 

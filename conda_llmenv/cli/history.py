@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
-    from conda_llmenv.history.store import Kept, Store
+    from conda_llmenv.history.store import Kept
     from conda_llmenv.model import Notice
 
 NOTHING = 1
@@ -92,11 +92,12 @@ def _nothing(message: str, *, as_json: bool) -> int:
 def _last_good(found: Sequence[Kept], *, as_json: bool) -> int:
     from conda_llmenv.checks.known_good import last_good
     from conda_llmenv.cli import remembered
+    from conda_llmenv.cli.remembering import report_store
 
     report = last_good(one.report for one in found)
     if report is None:
         return _nothing("no whole run has passed yet", as_json=as_json)
-    remembered.tell_last_good(report, _store().lock_of(report), as_json=as_json)
+    remembered.tell_last_good(report, report_store().lock_of(report), as_json=as_json)
     return 0
 
 
@@ -116,11 +117,12 @@ def _since_last_good(found: Sequence[Kept], *, as_json: bool) -> int:
 
 def _kept(name: str | None, prefix: str | None) -> list[Kept]:
     """Return the reports of an environment, or of all, newest first; files that were passed over are told."""
+    from conda_llmenv.cli.remembering import report_store
     from conda_llmenv.cli.wiring import registry, user_config
     from conda_llmenv.prefix.environments import known
 
     notices: list[Notice] = []
-    store = _store(notices.append)
+    store = report_store(notices.append)
     place = _place(name, prefix)
     if place is None and name is not None:
         found = [one for one in store.kept() if Path(one.report.prefix).name == name]
@@ -132,13 +134,6 @@ def _kept(name: str | None, prefix: str | None) -> list[Kept]:
     if len(notices) > SHOWN_NOTICES:
         console.say(f"         and {len(notices) - SHOWN_NOTICES} more files are passed over")
     return found
-
-
-def _store(tell: Callable[[Notice], None] = lambda _notice: None) -> Store:
-    from conda_llmenv.cli.wiring import user_config
-    from conda_llmenv.history.store import default_store
-
-    return default_store(os.environ, user_config().llmenv.history, tell)
 
 
 def _place(name: str | None, prefix: str | None) -> Path | None:

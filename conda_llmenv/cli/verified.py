@@ -13,8 +13,8 @@ from conda_llmenv.model import CheckResult, Report, Status
 
 BETWEEN, NO_BREAK = "   ", "\N{NO-BREAK SPACE}"
 
-SHOWN_LINES = 8
-"""Lines of detail below a result that is wrong."""
+SHOWN_LINES = 16
+"""Lines of detail below a result that is wrong: where each of eight ranks was, and the end of what they printed."""
 
 
 def say_report(report: Report, *, verbose: bool, quiet: bool, strict: bool) -> None:
@@ -75,8 +75,11 @@ def result_lines(result: CheckResult) -> list[str]:
     finding = result.finding
     lines = [f"{WORDS[result.status]}: {result.id}: {finding.summary}"]
     if finding.expected:
-        lines.append(f"  measured {finding.measured}, expected {finding.expected}")
+        measured = f"measured {finding.measured}, " if finding.measured else ""
+        lines.append(f"  {measured}expected {finding.expected}")
     lines += [f"  {line}" for line in finding.detail[:SHOWN_LINES]]
+    if len(finding.detail) > SHOWN_LINES:
+        lines.append(f"  … and {len(finding.detail) - SHOWN_LINES} more; `llmenv verify --json` has all of them")
     if finding.fix:
         lines.append(f"  fix  {finding.fix}")
     return lines

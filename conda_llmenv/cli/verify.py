@@ -6,10 +6,44 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.model import Level
+
+
+class VerifyOptions(Struct, frozen=True):
+    """The options of ``verify``, typed."""
+
+    name: str | None
+    prefix: str | None
+    level: str | None
+    only: tuple[str, ...]
+    listed: bool
+    nproc: int | None
+    strict: bool
+    report: Path | None
+    verbose: bool
+    quiet: bool
+    integrity: bool
+    stat_only: bool
+    as_json: bool
+
+    def check(self) -> None:
+        """Refuse options that have nothing to do with each other.
+
+        Raises:
+            click.UsageError: they do not.
+        """
+        if self.stat_only and not self.integrity:
+            raise click.UsageError("--stat-only says how --integrity looks; add --integrity")
+        if self.integrity and (self.level or self.only or self.nproc or self.strict or self.report):
+            raise click.UsageError(
+                "--integrity looks at files and runs nothing: give no options of the checks beside it"
+            )
+        if self.level and self.only:
+            raise click.UsageError("--only names checks whatever their level: give no level beside it")
 
 
 @click.command()
@@ -40,7 +74,7 @@ from conda_llmenv.model import Level
     "--stat-only", is_flag=True, help="With --integrity: compare existence, size, type and mode; read no file."
 )
 @json_option
-def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: bool, **options: Any) -> int:
+def verify(**options: Any) -> int:
     """Prove that an environment works on this machine.
 
     From its imports up to a training step on several ranks. Exit codes: 0 it works (warnings allowed without --strict),
@@ -53,50 +87,35 @@ def verify(name: str | None, prefix: str | None, *, integrity: bool, stat_only: 
     of the same lock. Packages do not record who may run a file: that is known of commands, of Python and of programs
     in bin.
     """
-    if options["listed"]:
-        return _list(as_json=options["as_json"])
+    chosen = VerifyOptions(**options)
+    if chosen.listed:
+        return _list(as_json=chosen.as_json)
     from conda_llmenv.cli.wiring import existing_prefix, user_config
 
-    if stat_only and not integrity:
-        raise click.UsageError("--stat-only says how --integrity looks; add --integrity")
-    if integrity and any(options[key] for key in ("level", "only", "nproc", "strict", "report")):
-        raise click.UsageError("--integrity looks at files and runs nothing: give no options of the checks beside it")
-    if options["level"] and options["only"]:
-        raise click.UsageError("--only names checks whatever their level: give no level beside it")
-    target = existing_prefix(name, prefix, user_config())
-    if integrity:
-        return _integrity(target, contents=not stat_only, as_json=options["as_json"])
-    return _verify(target, **options)
+    chosen.check()
+    prefix = existing_prefix(chosen.name, chosen.prefix, user_config())
+    if chosen.integrity:
+        return _integrity(prefix, contents=not chosen.stat_only, as_json=chosen.as_json)
+    return _verify(prefix, chosen)
 
 
-def _verify(
-    prefix: Path,
-    *,
-    level: str | None,
-    only: tuple[str, ...],
-    nproc: int | None,
-    strict: bool,
-    report: Path | None,
-    verbose: bool,
-    quiet: bool,
-    as_json: bool,
-    **_unused: Any,
-) -> int:
+def _verify(prefix: Path, chosen: VerifyOptions) -> int:
     from conda_llmenv.checks.verdict import exit_code
     from conda_llmenv.cli.verified import report_json, say_report
     from conda_llmenv.cli.verifying import run_ladder, subject_of, write_page
     from conda_llmenv.pipeline.verify_tools import VerifyRequest
 
-    request = VerifyRequest(subject_of(prefix), Level[(level or "full").upper()], only, nproc)
-    found, notices = run_ladder(request, shown=not (quiet or as_json))
+    level = Level[(chosen.level or "full").upper()]
+    request = VerifyRequest(subject_of(prefix), level, chosen.only, chosen.nproc)
+    report, notices = run_ladder(request, shown=not (chosen.quiet or chosen.as_json))
     console.warn_all(notices)
-    if report is not None:
-        write_page(report, found)
-    code = exit_code(found, strict=strict)
-    if as_json:
-        console.payload("verify", report_json(found), ok=code == 0)
+    if chosen.report is not None:
+        write_page(chosen.report, report)
+    code = exit_code(report, strict=chosen.strict)
+    if chosen.as_json:
+        console.payload("verify", report_json(report), ok=code == 0)
     else:
-        say_report(found, verbose=verbose, quiet=quiet, strict=strict)
+        say_report(report, verbose=chosen.verbose, quiet=chosen.quiet, strict=chosen.strict)
     return code
 
 

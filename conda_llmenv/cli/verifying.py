@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from conda_llmenv import process
 from conda_llmenv.checks.check import Check
-from conda_llmenv.cli.wiring import host_facts, library, signals_as_exceptions, tables, user_config
+from conda_llmenv.cli.wiring import host_facts, library, signals_as_exceptions, tables
 from conda_llmenv.errors import InputError, LlmenvError, PrefixError
 from conda_llmenv.host import host_root
 from conda_llmenv.model import CheckResult, Fragment, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
@@ -53,12 +53,11 @@ def _packages(asked: Mapping[str, Any]) -> tuple[str, ...]:
 def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     """Return the ladder's tools for one environment, as they are for a person who has activated it."""
     from conda_llmenv.cli import remembering
-    from conda_llmenv.history.store import default_store
     from conda_llmenv.prefix.fingerprint import fingerprint
     from conda_llmenv.prefix.inspect import has_python
 
     activated = _activated(prefix)
-    store = default_store(os.environ, user_config().llmenv.history)
+    store = remembering.report_store()
 
     def probe(place: Path, run: ProbeRun) -> ProbeEnd:
         return run_probe(place, run, activated.environ if run.isolated else os.environ)
@@ -168,10 +167,10 @@ def write_page(path: Path, report: Report) -> None:
         InputError: it cannot be written there.
     """
     from conda_llmenv.checks.baseline import earlier_values
-    from conda_llmenv.history.store import default_store
+    from conda_llmenv.cli.remembering import report_store
     from conda_llmenv.page.report import render
 
-    earlier = default_store(os.environ, user_config().llmenv.history).reports()
+    earlier = report_store().reports()
     try:
         path.write_text(render(report, earlier_values(report, earlier)), encoding="utf-8")
     except OSError as error:

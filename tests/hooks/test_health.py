@@ -46,3 +46,13 @@ def test_every_check_where_details_are_asked_for() -> None:
     assert "  ✓ python: CPython 3.12.4" in text
     assert "  ! nofile: 1024 open files" in text
     assert "2 checks: 1 warned, 1 passed" in text
+
+
+def test_what_was_not_measured_is_left_out_and_what_is_cut_is_counted() -> None:
+    """No gap where a check measures nothing; a hundred ranks do not fill the screen, and nobody is kept in the dark."""
+    ranks = tuple(f"rank {rank} was at: barrier" for rank in range(100))
+    finding = Finding(Status.FAIL, "the ranks hang", expected="an answer within 60 s", detail=ranks)
+    lines = health_lines(report(CheckResult("collectives", "ranks", "", Level.FULL, finding)), "❌", verbose=False)
+    assert "  expected an answer within 60 s" in lines
+    assert "  rank 0 was at: barrier" in lines
+    assert "  … and 84 more; `llmenv verify --json` has all of them" in lines
