@@ -22,6 +22,7 @@ class Client:
     def __init__(self) -> None:
         self.manager: AsyncKernelManager | None = None
         self.kernel: AsyncKernelClient | None = None
+        self.printed = asyncio.Event()
 
     async def start(self, kernel: str, cwd: str = "") -> dict[str, Any]:
         """Start a kernel and return its connection, or the reason why there is none."""
@@ -41,15 +42,18 @@ class Client:
 
         def hear(message: dict[str, Any]) -> None:
             content = message["content"]
+            if "text" in content:
+                self.printed.set()
             told.append(content.get("text") or content.get("ename") or "")
 
         reply = await self.kernel.execute_interactive(code, timeout=SECONDS, output_hook=hear)
         return {"status": reply["content"]["status"], "text": "".join(told)}
 
     async def begin(self, code: str) -> dict[str, Any]:
-        """Send code without waiting for it; :meth:`finish` does."""
+        """Run code until it prints something; :meth:`finish` waits for the rest."""
+        self.printed.clear()
         self.begun = asyncio.create_task(self.execute(code))
-        await asyncio.sleep(0)
+        await self.printed.wait()
         return {}
 
     async def finish(self) -> dict[str, Any]:

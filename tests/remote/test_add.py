@@ -59,9 +59,9 @@ def test_a_registered_kernel_is_activated_there(world: World, activated_env: Pat
     assert client.text("import os; print(os.environ['A'])") == f"it's {home} $5"
     assert client.text("print(os.environ['B'], os.environ['CONDA_PREFIX'])") == f"from variables {activated_env}"
     assert client.text("print(os.environ['PATH'].split(os.pathsep)[0])") == str(activated_env / "bin")
-    client.ask("begin", code="while True: pass")
+    client.ask("begin", code="print('begun')\nwhile True: pass")
     client.ask("interrupt")
-    assert client.ask("finish")["text"] == "KeyboardInterrupt"
+    assert client.ask("finish")["text"] == "begun\nKeyboardInterrupt"
     (activated_env / "conda-meta" / "state").write_text(json.dumps({"env_vars": {"B": "changed"}}))
     client.ask("restart", now=False)
     assert client.text("import os; print(os.environ['B'])") == "changed"
@@ -116,7 +116,7 @@ def test_list_and_remove(world: World, places: list[str]) -> None:
     assert world.llmenv("kernel", "add", *arguments).returncode == 0
     (listed,) = [one for one in json.loads(world.llmenv("kernel", "list", "--json").stdout)["result"] if one["ours"]]
     assert (listed["name"], listed["host"]) == ("one", "gpu01")
-    assert world.llmenv("kernel", "remove", "one", "-y").returncode == 0
+    assert world.llmenv("kernel", "remove", "one").returncode == 0
     assert not Path(places[1], "share", "jupyter", "kernels", "one").exists()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from pathlib import Path
 
 import psutil
@@ -40,10 +39,9 @@ def test_interrupt_restart_and_shutdown(world: World) -> None:
     client = world.client()
     kernel = started(client, "there")
     client.text("kept = 1")
-    client.ask("begin", code="while True: pass")
-    time.sleep(0.3)
+    client.ask("begin", code="print('begun')\nwhile True: pass")
     client.ask("interrupt")
-    assert client.ask("finish")["text"] == "KeyboardInterrupt"
+    assert client.ask("finish")["text"] == "begun\nKeyboardInterrupt"
     assert client.text("print(kept)") == "1"
     for now in (False, True):
         client.ask("restart", now=now)
@@ -126,7 +124,7 @@ def test_the_client_is_killed(world: World) -> None:
     """Kill -9 of the client ends the kernel, what it started, and ssh."""
     client = world.client()
     kernel = started(client, "there")
-    client.ask("begin", code="import subprocess; subprocess.run(['sleep', '300'])")
+    client.ask("begin", code="import subprocess\nprint('begun')\nsubprocess.run(['sleep', '300'])")
     client.process.kill()
     world.wait_until_gone()
     assert not kernel["folder"].exists()

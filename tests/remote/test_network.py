@@ -90,7 +90,6 @@ def test_a_stall_is_survived(world: World, link: Link) -> None:
     client = world.client(link.laptop)
     started(client, "far")
     client.ask("begin", code="import time\nfor number in range(7):\n    print(number, flush=True)\n    time.sleep(1)")
-    time.sleep(0.5)
     link.down()
     time.sleep(STALL_SECONDS)
     link.up()
