@@ -78,8 +78,9 @@ def _create(folder: Path, channels: Path) -> str:
     file = folder / "kernel.yml"
     file.write_text(FILE, encoding="utf-8")
     where = ["--override-channels", "-c", "conda-forge", "--tier", "cpu", "-f", str(file), "-p", str(folder / "env")]
-    argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--no-kernel", "--yes", "--quiet"]
+    argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--yes", "--quiet", "--json"]
     done = run(argv, environ_of(folder, channels), folder)
+    (folder / "created.json").write_text(done.stdout, encoding="utf-8")
     return f"failed: no environment with ipykernel: {done.stdout}{done.stderr}" if done.returncode else ""
 
 

@@ -86,7 +86,7 @@ def say(text: str) -> None:
 def run(argv: Sequence[str], *, env: Mapping[str, str], timeout: float) -> Ended:
     """Run a shell in this process's own group, so that a client that ends the kernel ends it, too."""
     quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
-    pid = os.posix_spawn(argv[0], argv, dict(env), file_actions=quiet)  # loading subprocess would take 10 ms
+    pid = os.posix_spawn(argv[0], list(argv), dict(env), file_actions=quiet)  # loading subprocess would take 10 ms
     end, pause = time.monotonic() + timeout, 0.0005
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > end:
