@@ -43,7 +43,7 @@ def kernel_env(tmp_path_factory: pytest.TempPathFactory, worker_id: str, offline
         outcome = folder / "outcome.txt"
         if not outcome.is_file():
             folder.mkdir(exist_ok=True)
-            outcome.write_text(_why_not(folder) or _create(folder, offline_channel), encoding="utf-8")
+            outcome.write_text(why_not(folder) or _create(folder, offline_channel), encoding="utf-8")
         reason = outcome.read_text(encoding="utf-8")
     if reason.startswith("failed: "):
         pytest.fail(reason, pytrace=False)
@@ -64,7 +64,7 @@ def own_kernel_env(kernel_env: Path, tmp_path: Path) -> Path:
     return prefix
 
 
-def _why_not(folder: Path) -> str:
+def why_not(folder: Path) -> str:
     """Return why there can be no such environment here, or an empty string."""
     asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet"]
     done = run([sys.executable, "-m", "pip", "install", *asked, *PACKAGES], OUTER, folder)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from msgspec import Struct
 
 from conda_llmenv import process
 from conda_llmenv.cli import console
-from conda_llmenv.cli.wiring import environment_lock, open_tools
+from conda_llmenv.cli.wiring import environment_lock, lock_timeout, open_tools
 from conda_llmenv.errors import PipFailed
 from conda_llmenv.pipeline.addition import add_packages
+from conda_llmenv.prefix.conda_meta import decode_records
 
 PACKAGE = "ipykernel"
 
@@ -37,9 +41,24 @@ def install_with_engine(prefix: Path, spec: str, *, as_json: bool = False) -> No
     Raises:
         LlmenvError: see :func:`conda_llmenv.pipeline.addition.add_packages`.
     """
-    with open_tools(as_json=as_json) as tools:
-        added = add_packages(prefix, environment_lock(prefix), (spec,), tools)
+    from conda_llmenv.prefix.journal import Workplace
+    from conda_llmenv.prefix.lock import FolderLock
+
+    lock = FolderLock(Workplace(prefix).lock, what=str(prefix), timeout=lock_timeout(), on_wait=console.say)
+    with open_tools(as_json=as_json) as tools, lock:
+        added = add_packages(prefix, environment_lock(prefix), (spec,), tools, requested=tuple(_requested(prefix)))
     console.say(f"added {len(added)} packages: {', '.join(f'{one.name} {one.version}' for one in added)}")
+
+
+class _Asked(Struct):
+    """The part of a record in ``conda-meta`` that says what somebody asked for."""
+
+    requested_specs: tuple[str, ...] = ()
+
+
+def _requested(prefix: Path) -> Iterator[str]:
+    for record in decode_records(prefix, _Asked):
+        yield from (spec for spec in record.requested_specs if spec and spec != "None")
 
 
 def _install_with_pip(prefix: Path) -> None:

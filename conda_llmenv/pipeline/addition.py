@@ -12,7 +12,9 @@ from conda_llmenv.model import InstallRequest, Lock, Record, SolveRequest
 from conda_llmenv.pipeline.tools import Tools
 
 
-def add_packages(prefix: Path, lock: Lock, specs: tuple[str, ...], tools: Tools) -> tuple[Record, ...]:
+def add_packages(
+    prefix: Path, lock: Lock, specs: tuple[str, ...], tools: Tools, *, requested: tuple[str, ...] = ()
+) -> tuple[Record, ...]:
     """Install packages into an environment, and what they need; return what is new.
 
     Args:
@@ -20,6 +22,7 @@ def add_packages(prefix: Path, lock: Lock, specs: tuple[str, ...], tools: Tools)
         lock: what is in it.
         specs: what to add.
         tools: an engine, channels and caches.
+        requested: specs that were asked for before, which stay on record.
 
     Raises:
         Unsatisfiable: what is there would have to change.
@@ -50,7 +53,7 @@ def add_packages(prefix: Path, lock: Lock, specs: tuple[str, ...], tools: Tools)
         records=solution.records,
         prefix=prefix,
         package_cache=tools.caches.packages,
-        requested=specs,
+        requested=(*requested, *specs),
         subdir=platform.subdir,
     )
     tools.engine().install(install, tools.reporter)
