@@ -78,6 +78,10 @@ def _one(checks: Sequence[Check], _scene: Scene, course: Course) -> Iterable[Pro
     )
 
 
+def _python(checks: Sequence[Check], _scene: Scene, course: Course) -> Iterable[ProbeRun]:
+    yield _run(checks, {"packages": list(course.packages)})
+
+
 def _paths(checks: Sequence[Check], _scene: Scene, _course: Course) -> Iterable[ProbeRun]:
     yield _run(checks, {}, isolated=False)
 
@@ -110,4 +114,4 @@ def backend(scene: Scene) -> str:
     return "nccl" if torch.get("cuda_available") and "nccl" in torch.get("backends", ()) else "gloo"
 
 
-PLANNERS: dict[str, Planner] = {"paths": _paths, "imports": _imports, "ranks": _ranks}
+PLANNERS: dict[str, Planner] = {"python": _python, "paths": _paths, "imports": _imports, "ranks": _ranks}

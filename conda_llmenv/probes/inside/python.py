@@ -30,11 +30,14 @@ def run(asked: Mapping[str, Any], teller: Teller) -> None:
 
 
 def modules(name: str) -> list[str]:
-    """Return the public top-level modules of a distribution or conda package, the one of its own name first."""
+    """Return the top-level module of a distribution or conda package that has its name, else all that are public.
+
+    What else a package brings may be a script that does its work on import, as sympy's ``isympy`` does.
+    """
     found = {match[1] for path in files(name) if (match := MODULE.fullmatch(path))}
     public = sorted(module for module in found if module not in ("test", "tests", "setup", "conftest"))
     own = name.lower().replace("-", "_")
-    return sorted(public, key=lambda module: module.lower() != own)
+    return [module for module in public if module.lower() == own] or public
 
 
 def files(name: str) -> list[str]:
