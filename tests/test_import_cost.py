@@ -44,6 +44,13 @@ def test_help_loads_no_command() -> None:
     assert {"conda_llmenv.cli.create", "conda_llmenv.pipeline", "conda_llmenv.compose"} & own == set()
 
 
+def test_a_plan_is_made_without_the_ladder() -> None:
+    """Composing, locking and dry runs wait for no check; `create` loads them once something is installed."""
+    loaded = loaded_by("from conda_llmenv.cli.main import main\nassert main(['compose', '--recipe', 'minimal']) == 0")
+    assert "conda_llmenv.pipeline.tools" in loaded
+    assert {"conda_llmenv.checks.registry", "conda_llmenv.diagnosis.matching", "conda_llmenv.probes"} & loaded == set()
+
+
 def test_every_summary_in_help_is_the_commands_own() -> None:
     """The static table that keeps help light says what the commands themselves say."""
     import click

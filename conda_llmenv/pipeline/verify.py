@@ -161,7 +161,8 @@ class _Ladder:
         self.scene = replace(self.scene, seen=seen)
 
     def _conclude(self, check: Check, finding: Finding) -> None:
-        finding = finding if finding.fix else replace(finding, fix=check.fix)
+        if not finding.fix and finding.status not in {Status.PASS, Status.SKIP}:
+            finding = replace(finding, fix=check.fix)
         seconds = 0.0 if finding.status is Status.SKIP else self._seconds(check.observed)
         result = CheckResult(check.id, check.group, check.title, check.level, finding, round(seconds, 3))
         self._results[check.id] = result
