@@ -60,7 +60,7 @@ def _answered(check: Check, run: ProbeRun, end: ProbeEnd) -> bool:
 
 
 def _cut_short(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
-    how = rank_to_blame(run, end) or f"{_of(run)}{how_it_ended(run, end)} before it was done"
+    how = rank_to_blame(run, end) or f"{_subject(check, run)} {how_it_ended(run, end)} before it was done"
     steps = tuple(f"rank {rank} was at: {step}" for rank, step in end.last_steps.items())
     return Finding(
         Status.FAIL,
@@ -76,7 +76,9 @@ def _raised(check: Check, broken: Observation, *, several: bool) -> Finding:
     where = f" on rank {broken.rank}" if several else ""
     first = (broken.error.splitlines() or ["an error without a text"])[0]
     fix = known_fix((broken.error, *broken.trace)) or check.fix
-    return Finding(Status.FAIL, f"{first}{where}", measured=first, fix=fix, detail=broken.trace[-LAST_LINES:])
+    return Finding(
+        Status.FAIL, f"{check.id}: {first}{where}", measured=first, fix=fix, detail=broken.trace[-LAST_LINES:]
+    )
 
 
 def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
@@ -84,12 +86,13 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         return Finding(Status.SKIP, f"not reached: {', '.join(end.at_work)} never ended")
     return Finding(
         Status.ERROR,
-        f"could not be run: {_of(run)}the probe {how_it_ended(run, end)}",
+        f"{_subject(check, run)}: the probe {how_it_ended(run, end)}",
         measured=how_it_ended(run, end),
         fix=known_fix(end.tail) or check.fix,
         detail=end.tail[-LAST_LINES:],
     )
 
 
-def _of(run: ProbeRun) -> str:
-    return f"{run.ranks} ranks: " if run.ranks else ""
+def _subject(check: Check, run: ProbeRun) -> str:
+    """Return what a sentence is about that has to say by itself which check it means: a verdict shows it alone."""
+    return f"{check.id} with {run.ranks} ranks" if run.ranks else check.id

@@ -67,13 +67,19 @@ def check_line(result: CheckResult) -> str:
     """Return one check with what was found."""
     seconds = f"   {result.seconds:.1f} s" if result.seconds >= 0.1 else ""  # noqa: PLR2004 - less says nothing
     reused = "   (as it was)" if result.reused else ""
-    return f"{MARKS[result.status]} {result.id}: {result.finding.summary}{seconds}{reused}"
+    return f"{MARKS[result.status]} {_told(result)}{seconds}{reused}"
+
+
+def _told(result: CheckResult) -> str:
+    """Return the sentence of a check with its id, which some begin with already."""
+    summary = result.finding.summary
+    return summary if summary.startswith(result.id) else f"{result.id}: {summary}"
 
 
 def result_lines(result: CheckResult) -> list[str]:
     """Return a result that is wrong: what, measured against expected, details, and the next step."""
     finding = result.finding
-    lines = [f"{WORDS[result.status]}: {result.id}: {finding.summary}"]
+    lines = [f"{WORDS[result.status]}: {_told(result)}"]
     if finding.expected:
         measured = f"measured {finding.measured}, " if finding.measured else ""
         lines.append(f"  {measured}expected {finding.expected}")

@@ -52,7 +52,7 @@ def test_a_missing_rank_is_no_pass() -> None:
     seen = (Observation("sum", {"value": 3}),)
     found = judged(check(), scene(*seen), [(TWO, ProbeEnd(seen, returncode=1, tail=("rank 1 is gone",)))])
     assert found.status is Status.ERROR
-    assert "2 ranks: the probe ended with exit code 1" in found.summary
+    assert found.summary == "sum with 2 ranks: the probe ended with exit code 1"
     assert found.detail == ("rank 1 is gone",)
 
 
@@ -61,7 +61,7 @@ def test_a_hang_fails_and_names_where_each_rank_was() -> None:
     end = ProbeEnd(at_work=("sum",), last_steps={0: "all_reduce 1001", 1: "sleep"}, timed_out=True)
     found = judged(check(), scene(), [(TWO, end)])
     assert found.status is Status.FAIL
-    assert found.summary == "2 ranks: gave no answer in 60 s and was ended before it was done"
+    assert found.summary == "sum with 2 ranks gave no answer in 60 s and was ended before it was done"
     assert found.detail[:2] == ("rank 0 was at: all_reduce 1001", "rank 1 was at: sleep")
 
 

@@ -56,3 +56,12 @@ def test_what_was_not_measured_is_left_out_and_what_is_cut_is_counted() -> None:
     assert "  expected an answer within 60 s" in lines
     assert "  rank 0 was at: barrier" in lines
     assert "  … and 84 more; `llmenv verify --json` has all of them" in lines
+
+
+def test_a_sentence_that_names_its_check_is_not_told_twice() -> None:
+    """What a probe's end comes to names the check, since the verdict shows the sentence alone."""
+    finding = Finding(Status.ERROR, "matmul: the probe was killed by SIGSEGV")
+    lines = health_lines(report(CheckResult("matmul", "compute", "", Level.FULL, finding)), "❌", verbose=True)
+    assert lines[0] == "❌ llmenv: could not be checked: matmul: the probe was killed by SIGSEGV"
+    assert "could not be run: matmul: the probe was killed by SIGSEGV" in lines
+    assert any(line.endswith(" matmul: the probe was killed by SIGSEGV") for line in lines)
