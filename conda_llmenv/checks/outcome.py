@@ -9,6 +9,7 @@ from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.endings import how_it_ended
 from conda_llmenv.checks.ranks_end import rank_to_blame
 from conda_llmenv.checks.scene import Scene
+from conda_llmenv.checks.verdict import WORDS
 from conda_llmenv.model import CheckResult, Finding, Observation, ProbeEnd, ProbeRun, Status
 
 NO_PYTHON = "there is no Python in this environment to look with"
@@ -31,7 +32,7 @@ def excuse(check: Check, scene: Scene, before: Mapping[str, CheckResult]) -> Fin
     for name in check.everything_needed:
         needed = before.get(name)
         if needed is not None and needed.status in {Status.FAIL, Status.ERROR, Status.SKIP}:
-            word = "was skipped" if needed.status is Status.SKIP else "failed"
+            word = "was skipped" if needed.status is Status.SKIP else WORDS[needed.status]
             return Finding(Status.SKIP, f"not tried, since {name} {word}")
     return None
 
@@ -76,9 +77,8 @@ def _raised(check: Check, broken: Observation, *, several: bool) -> Finding:
     where = f" on rank {broken.rank}" if several else ""
     first = (broken.error.splitlines() or ["an error without a text"])[0]
     fix = known_fix((broken.error, *broken.trace)) or check.fix
-    return Finding(
-        Status.FAIL, f"{check.id}: {first}{where}", measured=first, fix=fix, detail=broken.trace[-LAST_LINES:]
-    )
+    detail = broken.trace[-LAST_LINES:]
+    return Finding(Status.FAIL, f"{check.id}: {first}{where}", measured=first, fix=fix, detail=detail)
 
 
 def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
@@ -86,7 +86,7 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
         return Finding(Status.SKIP, f"not reached: {', '.join(end.at_work)} never ended")
     return Finding(
         Status.ERROR,
-        f"{_subject(check, run)}: the probe {how_it_ended(run, end)}",
+        f"{_subject(check, run)} {how_it_ended(run, end)}",
         measured=how_it_ended(run, end),
         fix=known_fix(end.tail) or check.fix,
         detail=end.tail[-LAST_LINES:],
@@ -95,4 +95,4 @@ def _unseen(check: Check, run: ProbeRun, end: ProbeEnd) -> Finding:
 
 def _subject(check: Check, run: ProbeRun) -> str:
     """Return what a sentence is about that has to say by itself which check it means: a verdict shows it alone."""
-    return f"{check.id} with {run.ranks} ranks" if run.ranks else check.id
+    return f"{check.id}: " + (f"with {run.ranks} ranks the probe" if run.ranks else "the probe")

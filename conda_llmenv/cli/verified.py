@@ -73,7 +73,7 @@ def check_line(result: CheckResult) -> str:
 def _told(result: CheckResult) -> str:
     """Return the sentence of a check with its id, which some begin with already."""
     summary = result.finding.summary
-    return summary if summary.startswith(result.id) else f"{result.id}: {summary}"
+    return summary if summary.startswith(f"{result.id}: ") else f"{result.id}: {summary}"
 
 
 def result_lines(result: CheckResult) -> list[str]:

@@ -52,7 +52,7 @@ def test_a_missing_rank_is_no_pass() -> None:
     seen = (Observation("sum", {"value": 3}),)
     found = judged(check(), scene(*seen), [(TWO, ProbeEnd(seen, returncode=1, tail=("rank 1 is gone",)))])
     assert found.status is Status.ERROR
-    assert found.summary == "sum with 2 ranks: the probe ended with exit code 1"
+    assert found.summary == "sum: with 2 ranks the probe ended with exit code 1"
     assert found.detail == ("rank 1 is gone",)
 
 
@@ -61,7 +61,7 @@ def test_a_hang_fails_and_names_where_each_rank_was() -> None:
     end = ProbeEnd(at_work=("sum",), last_steps={0: "all_reduce 1001", 1: "sleep"}, timed_out=True)
     found = judged(check(), scene(), [(TWO, end)])
     assert found.status is Status.FAIL
-    assert found.summary == "sum with 2 ranks gave no answer in 60 s and was ended before it was done"
+    assert found.summary == "sum: with 2 ranks the probe gave no answer in 60 s and was ended before it was done"
     assert found.detail[:2] == ("rank 0 was at: all_reduce 1001", "rank 1 was at: sleep")
 
 
@@ -134,7 +134,7 @@ def test_without_python_nothing_is_looked_at() -> None:
     assert "no Python" in found.summary
     broken = excuse(check(), scene(), {"python": result(Status.ERROR, "python")})
     assert broken is not None
-    assert broken.summary == "not tried, since python failed"
+    assert broken.summary == "not tried, since python could not be run"
 
 
 def test_a_torch_check_waits_until_it_is_known_whether_torch_is_there() -> None:
