@@ -226,7 +226,7 @@ def _error_json(failure: LlmenvError, arguments: Sequence[str]) -> dict[str, Any
     from conda_llmenv.cli.verdicts import verdict_json
 
     words = [word for word in arguments if not word.startswith("-")]
-    command = " ".join(words[:2] if words[:1] == ["tiers"] else words[:1])
+    command = " ".join(words[:2] if words[:1] in (["tiers"], ["kernel"]) else words[:1])
     return {
         "llmenv": JSON_VERSION,
         "command": command,

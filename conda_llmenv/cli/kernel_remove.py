@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from conda_llmenv.cli import console
-from conda_llmenv.cli.options import json_option
+from conda_llmenv.cli.options import complete_kernels, json_option
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="KERNEL...")
+@click.argument("names", nargs=-1, required=True, metavar="KERNEL...", shell_complete=complete_kernels)
 @json_option
 def remove(names: tuple[str, ...], *, as_json: bool) -> int:
     """Remove kernels that llmenv registered.

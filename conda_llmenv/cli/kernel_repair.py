@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from conda_llmenv.cli import console
-from conda_llmenv.cli.options import confirm_option, json_option
+from conda_llmenv.cli.options import complete_kernels, confirm_option, json_option
 
 if TYPE_CHECKING:
     from conda_llmenv.pipeline.kernel_repair import Repair
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[KERNEL]...")
+@click.argument("names", nargs=-1, metavar="[KERNEL]...", shell_complete=complete_kernels)
 @confirm_option
 @json_option
 def repair(names: tuple[str, ...], *, yes: bool, as_json: bool) -> int:

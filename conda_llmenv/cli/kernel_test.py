@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conda_llmenv.cli import console
-from conda_llmenv.cli.options import json_option
+from conda_llmenv.cli.options import complete_kernels, json_option
 
 if TYPE_CHECKING:
     from conda_llmenv.model import CheckResult, ProbeEnd, ProbeRun
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", metavar="KERNEL")
+@click.argument("name", metavar="KERNEL", shell_complete=complete_kernels)
 @json_option
 def test(name: str, *, as_json: bool) -> int:
     """Start a kernel as Jupyter does, and see whether it is what it should be.

@@ -173,6 +173,17 @@ def complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str],
     return complete
 
 
+def complete_kernels(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the names of the kernels that a Jupyter of this account finds."""
+    import os
+
+    from conda_llmenv.kernels.places import searched
+    from conda_llmenv.kernels.reading import kernelspecs
+
+    names = dict.fromkeys(spec.name for spec in kernelspecs(searched(os.environ)))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
 def complete_environments(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,13 @@ ENVIRON: Mapping[str, str] = {"PYTHONNOUSERSITE": "1"}
 
 SECONDS = 120.0
 """How long making a kernelspec may take: importing ipykernel from a cold network disk takes its time."""
+
+TRIES = 5
+"""Times to try again where another process has put one of ours in the same place meanwhile."""
+
+PAUSE = 0.02
+
+LEFT_SECONDS = 86400.0
 
 WORK = ".llmenv-"
 """How the folder begins in which a kernelspec is made; without a kernel.json of its own it is none to Jupyter."""
@@ -76,14 +84,15 @@ def check_replaceable(target: Path) -> None:
     Raises:
         InputError: something is there that is not ours.
     """
-    if not os.path.lexists(target):
-        return
-    spec = None if target.is_symlink() else read_kernelspec(target)
-    if spec is None or not spec.ours:
-        what = f"a link to {target.readlink()}" if target.is_symlink() else "not a kernelspec of llmenv"
-        raise InputError(
-            f"{target} is {what}; it is left alone", hint="choose another name with --name, or another place"
-        )
+    for _ in range(TRIES):  # one of ours may be exchanged for another just now
+        if not os.path.lexists(target):
+            return
+        spec = None if target.is_symlink() else read_kernelspec(target)
+        if spec is not None and spec.ours:
+            return
+        time.sleep(PAUSE)
+    what = f"a link to {target.readlink()}" if target.is_symlink() else "not a kernelspec of llmenv"
+    raise InputError(f"{target} is {what}; it is left alone", hint="choose another name with --name, or another place")
 
 
 def remove(spec: Kernelspec) -> None:
@@ -134,11 +143,20 @@ def _answer(path: Path) -> dict[str, Any]:
 def _workplace(kernels: Path) -> Iterator[Path]:
     """Make a folder beside the kernelspecs, on their file system, and remove it at the end."""
     kernels.mkdir(parents=True, exist_ok=True)
+    _sweep(kernels)
     work = Path(tempfile.mkdtemp(prefix=WORK, dir=kernels))
     try:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _sweep(kernels: Path) -> None:
+    """Remove what runs that were killed left long ago."""
+    for left in kernels.glob(f"{WORK}*"):
+        with suppress(OSError):
+            if not left.is_symlink() and time.time() - left.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(left)
 
 
 def _publish(made: Path, target: Path) -> None:
@@ -147,15 +165,19 @@ def _publish(made: Path, target: Path) -> None:
         for name in names:
             _flush(Path(folder, name))
         _flush(Path(folder))
-    old = made.with_name("old")
-    with suppress(FileNotFoundError):
-        _aside(target, old)
-    try:
-        made.rename(target)
-    except BaseException:
-        if os.path.lexists(old) and not os.path.lexists(target):
-            old.rename(target)
-        raise
+    for number in range(TRIES):
+        old = made.with_name(f"old{number}")
+        with suppress(FileNotFoundError):
+            _aside(target, old)
+        try:
+            made.rename(target)
+            break
+        except OSError as error:
+            if os.path.lexists(old) and not os.path.lexists(target):
+                old.rename(target)
+            another = error.errno in {errno.ENOTEMPTY, errno.EEXIST}  # of ours, by another process just now
+            if not another or number == TRIES - 1:
+                raise
     _flush(target.parent)
 
 

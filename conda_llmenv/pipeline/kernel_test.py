@@ -92,7 +92,8 @@ TITLES = {
 
 
 def _failed(check: str) -> str:
-    return {"start": "it does not start", "shutdown": "it cannot be shut down"}.get(check, f"{check} failed")
+    told = {"start": "it does not start", "interrupt": "it does not stop", "shutdown": "it cannot be shut down"}
+    return told.get(check, "it does not answer")
 
 
 def _unseen(check: str, end: ProbeEnd) -> Finding:

@@ -17,7 +17,6 @@ from tests.kernelenv import PACKAGES, Client, client_environ, why_not
 from tests.program import Program
 from tests.torchenv import environ_of, run
 
-
 SAID = ("name", "version", "build", "url", "sha256", "files", "paths_data", "requested_specs")
 
 

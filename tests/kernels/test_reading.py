@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -87,6 +91,41 @@ def test_what_changes_hands_meanwhile_goes_back(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="changed by somebody else"):
         registering._publish(new, theirs)
     assert json.loads((theirs / "kernel.json").read_text()) == {"argv": ["/usr/bin/R"]}
+
+
+def test_many_at_once_leave_one(tmp_path: Path) -> None:
+    """Processes that register the same name at the same time all end well, and nothing of theirs is left."""
+    made = written(tmp_path / "made", OURS)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: registering.install(made, tmp_path / "kernels", "k"), range(40)))
+    assert [path.name for path in (tmp_path / "kernels").iterdir()] == ["k"]
+    assert read_kernelspec(tmp_path / "kernels/k").ours  # type: ignore[union-attr]  # it is there
+
+
+def test_what_a_killed_run_left_goes_a_day_later(tmp_path: Path) -> None:
+    """Not before: it may be at work. To Jupyter it never was a kernelspec."""
+    made = written(tmp_path / "made", OURS)
+    for name, age in ((".llmenv-old", 90_000), (".llmenv-new", 60)):
+        written(tmp_path / "kernels" / name / "new", OURS)
+        os.utime(tmp_path / "kernels" / name, (time.time() - age, time.time() - age))
+    registering.install(made, tmp_path / "kernels", "k")
+    assert sorted(path.name for path in (tmp_path / "kernels").iterdir()) == [".llmenv-new", "k"]
+    assert [spec.name for spec in kernelspecs([Place(tmp_path / "kernels", "user")])] == ["k"]
+
+
+@pytest.mark.parametrize(
+    "path", [*registering.ENTERING.glob("*.py"), *registering.INSIDE.glob("*.py")], ids=lambda path: path.name
+)
+def test_what_is_copied_runs_in_older_pythons(path: Path) -> None:
+    """Its grammar is that of Python 3.8, and it imports nothing but the standard library and its neighbours."""
+    tree = ast.parse(path.read_text(), feature_version=(3, 8))
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {
+        str(node.module).split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level
+    }
+    assert imported <= sys.stdlib_module_names | {"ipykernel", "jupyter_client"}
 
 
 def test_install_copies_and_refuses_links(tmp_path: Path) -> None:
