@@ -30,12 +30,12 @@ def test(name: str, *, as_json: bool) -> int:
     from conda_llmenv.cli.kernel_tools import kernel_tools, spec_json
     from conda_llmenv.cli.verified import result_json
     from conda_llmenv.cli.wiring import signals_as_exceptions
-    from conda_llmenv.pipeline.kernel_test import Trial, try_kernel
+    from conda_llmenv.pipeline.kernel_test import Trial, hiding, try_kernel
     from conda_llmenv.pipeline.kernels import select
 
     tools = kernel_tools()
     (spec,) = select([name], tools)
-    trial = Trial(spec, _client(spec, tools), _modules(spec), _python_variables())
+    trial = Trial(spec, _client(spec, tools), _modules(spec), _python_variables(), hiding(spec, tools))
     with signals_as_exceptions():
         results = try_kernel(trial, _probe)
     code = _code(results)

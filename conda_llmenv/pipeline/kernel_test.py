@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from conda_llmenv.model import CheckResult, Finding, Level, Observation, ProbeEnd, ProbeRun, Status
 from conda_llmenv.model.kernels import Kernelspec
+from conda_llmenv.pipeline.kernel_tools import KernelTools
 from conda_llmenv.ports import Prober
 
 SECONDS = 180.0
@@ -28,12 +29,21 @@ class Trial(Struct, frozen=True):
         client: the environment whose jupyter_client starts it.
         modules: what has to be importable in it.
         environ: Python's own variables of the calling shell, which a client would hand on.
+        hidden_by: another kernelspec of the same name that clients find first, if there is one.
     """
 
     spec: Kernelspec
     client: Path
     modules: tuple[str, ...] = ()
     environ: Mapping[str, str] = {}
+    hidden_by: Kernelspec | None = None
+
+
+def hiding(spec: Kernelspec, tools: KernelTools) -> Kernelspec | None:
+    """Return the kernelspec that clients of this account find under a name instead of the one that is meant."""
+    same = [other for other in tools.read(tools.places) if other.name == spec.name]
+    reached = any(other.folder == spec.folder for other in same)
+    return same[0] if reached and same[0].folder != spec.folder else None
 
 
 def try_kernel(trial: Trial, probe: Prober) -> tuple[CheckResult, ...]:
@@ -54,6 +64,8 @@ def try_kernel(trial: Trial, probe: Prober) -> tuple[CheckResult, ...]:
 
 def _judged(trial: Trial, seen: Mapping[str, Observation], end: ProbeEnd) -> Iterator[CheckResult]:
     started = seen.get("start")
+    if trial.hidden_by is not None:
+        yield CheckResult("found", GROUP, TITLES["found"], Level.FULL, _hidden(trial.hidden_by))
     yield _result("start", started, end, _started)
     if started is None or started.error:
         yield _result("shutdown", seen.get("shutdown"), end, _ended, end.strays)
@@ -82,6 +94,7 @@ def _result(
 
 
 TITLES = {
+    "found": "Clients find it by its name",
     "start": "The kernel starts and answers",
     "prefix": "It runs the environment's Python",
     "activation": "What activation sets is in force",
@@ -105,6 +118,11 @@ def _unseen(check: str, end: ProbeEnd) -> Finding:
     status = Status.FAIL if check in end.at_work else Status.ERROR
     step = "".join(f" while {step}" for step in list(end.last_steps.values())[:1])
     return Finding(status, f"{check} came to no end: {why}{step}", detail=end.tail[-6:])
+
+
+def _hidden(other: Kernelspec) -> Finding:
+    summary = f"clients find {other.folder} under this name, and start that"
+    return Finding(Status.WARN, summary, fix="register it under another name with `llmenv kernel add --name`")
 
 
 def _started(values: Mapping[str, Any]) -> Finding:

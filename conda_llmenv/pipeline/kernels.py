@@ -84,8 +84,7 @@ def select(names: Iterable[str], tools: KernelTools) -> tuple[Kernelspec, ...]:
     Raises:
         InputError: a name is of none, or of several.
     """
-    everything = tools.everything()
-    chosen = (_select(name, everything) for name in names)
+    chosen = (_select(name, tools) for name in names)
     return tuple({spec.folder: spec for spec in chosen}.values())
 
 
@@ -203,11 +202,12 @@ def _check_free(name: str, request: AddRequest, tools: KernelTools) -> None:
             )
 
 
-def _select(name: str, everything: tuple[Kernelspec, ...]) -> Kernelspec:
+def _select(name: str, tools: KernelTools) -> Kernelspec:
     if "/" in name:
-        found = [spec for spec in everything if str(spec.folder) == name.rstrip("/")]
+        folder = Path(name)
+        found = [spec for spec in tools.read((Place(folder.parent, "given"),)) if spec.folder == folder]
     else:
-        found = [spec for spec in everything if spec.name == name.lower()]
+        found = [spec for spec in tools.everything() if spec.name == name.lower()]
     if not found:
         raise NotFoundError(f"there is no kernelspec {name[:100]!a}", hint="`llmenv kernel list` shows those there are")
     ours = [spec for spec in found if spec.ours]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.test_terminal import converse
 from tests.kernelenv import no_process_left
 from tests.program import Program
 
@@ -175,6 +176,8 @@ def test_places(llmenv: Program, own_kernel_env: Path, tmp_path: Path) -> None:
     for folder in (inside, beside, data / "kernels/k"):
         assert json.loads((folder / "kernel.json").read_text())["argv"][3] == str(folder / "launch.py")
     assert llmenv("kernel", "add", "-p", own_kernel_env, "--user", "--sys-prefix").code == 2
+    assert llmenv("kernel", "remove", beside).code == 0
+    assert [folder.exists() for folder in (inside, beside)] == [True, False]
 
 
 def test_the_list_has_everybodys(llmenv: Program, kernel_env: Path, kernels: Path, tmp_path: Path) -> None:
@@ -212,6 +215,17 @@ def test_a_foreign_kernel_is_tried_too(llmenv: Program, kernel_env: Path, kernel
         ended = llmenv("kernel", "test", "plain")
     assert ended.code == 0, ended.text
     assert "warned: activation" in ended.stdout
+
+
+def test_one_that_clients_do_not_find_is_told(llmenv: Program, kernel_env: Path, tmp_path: Path) -> None:
+    """Another of the same name comes first on JUPYTER_PATH; by that variable no name of ours could be taken anew."""
+    assert llmenv("kernel", "add", "-p", kernel_env, "--name", "k").code == 0
+    foreign(tmp_path / "more/kernels/k")
+    path = str(tmp_path / "more")
+    ended = llmenv("kernel", "test", "k", JUPYTER_PATH=path)
+    assert ended.code == 0, ended.text
+    assert f"warned: found: clients find {path}/kernels/k under this name" in ended.stdout
+    assert llmenv("kernel", "add", "-p", kernel_env, "--name", "k", JUPYTER_PATH=path).code == 2
 
 
 def test_what_cannot_start_says_why(llmenv: Program, own_kernel_env: Path) -> None:
@@ -296,3 +310,16 @@ def test_an_environment_that_conda_made(llmenv: Program, offline_channel: Path, 
     ended = llmenv("kernel", "add", "-p", tmp_path / "theirs")
     assert ended.code == 2
     assert f"conda install -p {tmp_path / 'theirs'} ipykernel" in ended.stderr
+
+
+@pytest.mark.parametrize("command", [["kernel", "add", "-p"], ["kernel", "add", "--display-name", "x", "-p"]])
+def test_a_no_installs_nothing(llmenv: Program, tmp_path: Path, kernels: Path, command: list[str]) -> None:
+    """On a terminal a person is asked whether ipykernel may come; after a no, nothing has changed."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    before = tree(venv)
+    code, shown = converse(llmenv, {b"Install it": b"n\n"}, *command, str(venv))
+    assert code == 2, shown
+    assert "There is no ipykernel in" in shown
+    assert tree(venv) == before
+    assert not kernels.exists()
