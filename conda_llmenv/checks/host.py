@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from conda_llmenv.checks import host_driver, host_gpu, host_limits, host_network, host_tier
+from conda_llmenv.checks import host_driver, host_gpu, host_limits, host_network, host_tier, host_xid
 from conda_llmenv.checks.check import Check
 
 CHECKS: tuple[Check, ...] = (
     *host_driver.CHECKS,
     *host_gpu.CHECKS,
+    *host_xid.CHECKS,
     *host_tier.CHECKS,
     *host_limits.CHECKS,
     *host_network.CHECKS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from packaging.version import Version
 
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.scene import Scene
+from conda_llmenv.checks.units import counted
 from conda_llmenv.hardware.tables import Tables
 from conda_llmenv.hardware.versions import driver_text, parse
 from conda_llmenv.model import Finding, Level, Status
@@ -171,7 +173,7 @@ def _broken(said: Mapping[str, Any], module: str | None, measured: str, detail: 
 
 def _fabric_manager(scene: Scene) -> Finding:
     seen = scene.values("fabric-manager")
-    states = [state for state in seen.get("states") or () if _told(state)]
+    states = [state for state in seen.get("states") or () if is_told(state)]
     init = seen.get("init")
     measured = ", ".join(sorted(set(states))) or ("running" if seen.get("running") else "")
     if init == SYSTEM_NOT_READY:
@@ -195,9 +197,9 @@ def _first(code: int, measured: str) -> tuple[str, str, str, str]:
     return words, measured, "Completed", fix
 
 
-def _told(text: str) -> bool:
-    """Return whether a card has anything to say of a fabric; ``N/A`` in many spellings means that it has not."""
-    return bool(text) and not any(word in text.lower() for word in ("n/a", "not supported", "unknown"))
+def is_told(text: str) -> bool:
+    """Return whether a cell of nvidia-smi holds an answer; ``N/A``, ``[Not Supported]`` and their like are none."""
+    return bool(text) and re.search(r"^\[|n/a|not supported|err!|unknown|deprecated", text, re.IGNORECASE) is None
 
 
 def _failed(seen: Mapping[str, Any]) -> str:
@@ -206,9 +208,9 @@ def _failed(seen: Mapping[str, Any]) -> str:
     bad = [
         status
         for state, status in pairs
-        if state.lower() == "completed" and _told(status) and status.lower() != "success"
+        if state.lower() == "completed" and is_told(status) and status.lower() != "success"
     ]
-    return f"the fabric manager reports {bad[0]} for {len(bad)} card{'s' if len(bad) > 1 else ''}" if bad else ""
+    return f"the fabric manager reports {bad[0]} for {counted(len(bad), 'card')}" if bad else ""
 
 
 CHECKS = (

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conda_llmenv.checks.check import Check
 from conda_llmenv.checks.host_amounts import whole
-from conda_llmenv.checks.host_driver import HAND_IN, NO_CARDS_HANDED_IN, NO_DRIVER, has_driver, is_closed_container
+from conda_llmenv.checks.host_driver import (
+    HAND_IN,
+    NO_CARDS_HANDED_IN,
+    NO_DRIVER,
+    has_driver,
+    is_closed_container,
+    is_told,
+)
 from conda_llmenv.checks.scene import Scene
+from conda_llmenv.checks.units import counted
 from conda_llmenv.model import Finding, Level, Status
 
 Card = Mapping[str, str]
@@ -24,7 +31,7 @@ def _gpu_count(scene: Scene) -> Finding:
         return _without_cards(scene, seen, promised)
     shown = (seen.get("variables") or {}).get("CUDA_VISIBLE_DEVICES")
     visible = cards if shown is None else visible_devices(str(shown), cards)
-    words = f"{visible} of {cards} cards visible" if visible != cards else f"{cards} card{'s' if cards > 1 else ''}"
+    words = f"{visible} of {cards} cards visible" if visible != cards else counted(cards, "card")
     wanted = f"{expected} or more" if expected else ""
     detail = (*_modes(seen), *scene.host.problems)
     if shown is not None:
@@ -60,9 +67,7 @@ def _without_cards(scene: Scene, seen: Mapping[str, Any], promised: int | None) 
     if is_closed_container(scene, seen):
         return Finding(Status.SKIP, NO_CARDS_HANDED_IN, fix=HAND_IN, detail=detail)
     count = len(seen.get("devices") or ())
-    words = f"the NVIDIA driver has {count} card{'' if count == 1 else 's'}, and none answers" + (
-        f": {problem}" if problem else ""
-    )
+    words = f"the NVIDIA driver has {counted(count, 'card')}, and none answers" + (f": {problem}" if problem else "")
     return Finding(Status.FAIL, words, "0", str(count), "nvidia-smi -L; sudo dmesg | grep -i xid", detail)
 
 
@@ -132,19 +137,19 @@ def _gpu_health(scene: Scene) -> Finding:
         return Finding(Status.FAIL, summary, f"{field}={card[field]}", "0", fix.format(**fields), detail)
     if problem:
         return Finding(Status.WARN, f"nvidia-smi does not answer for every card: {problem}", detail=detail)
-    counted = [card for card in cards if _is_told(card.get(_ECC, ""))]
-    words = "no memory errors" if counted else "they answer, and have no error-correcting memory to ask"
+    counting = [card for card in cards if is_told(card.get(_ECC, ""))]
+    words = "no memory errors" if counting else "they answer, and have no error-correcting memory to ask"
     return Finding(
-        Status.PASS, f"{_cards(cards)}: {words}", f"{len(counted)} of {len(cards)} count errors", "0", detail=detail
+        Status.PASS,
+        f"{counted(len(cards), 'card')}: {words}",
+        f"{len(counting)} of {len(cards)} count errors",
+        "0",
+        detail=detail,
     )
 
 
 def _cells(cards: Sequence[Card]) -> list[str]:
     return [cell for card in cards for cell in card.values()]
-
-
-def _cards(cards: Sequence[Card]) -> str:
-    return f"{len(cards)} card{'s' if len(cards) > 1 else ''}"
 
 
 def _unasked(scene: Scene, seen: Mapping[str, Any], problem: str, what: str) -> Finding:
@@ -156,18 +161,13 @@ def _unasked(scene: Scene, seen: Mapping[str, Any], problem: str, what: str) -> 
     return Finding(Status.SKIP, f"{what} could not be read: {problem or 'it was not recorded'}")
 
 
-def _is_told(text: str) -> bool:
-    """Return whether a cell holds an answer; ``[N/A]``, ``[Not Supported]`` and their like are none."""
-    return bool(text) and re.search(r"^\[|n/a|not supported|err!|unknown|deprecated", text, re.IGNORECASE) is None
-
-
 def _is_set(text: str) -> bool:
     return text.lower() in {"yes", "true"} or (text.isdigit() and int(text) > 0)
 
 
 def _state(card: Card) -> str:
     names = (("ecc.mode.current", "ECC"), ("persistence_mode", "persistence"), ("mig.mode.current", "MIG"))
-    words = [f"{title} {card[name]}" for name, title in names if _is_told(card.get(name, ""))]
+    words = [f"{title} {card[name]}" for name, title in names if is_told(card.get(name, ""))]
     return f"card {card.get('index', '?')} {card.get('name', '')}: {', '.join(words) or 'nothing more is told'}"
 
 
@@ -204,7 +204,7 @@ def _gpu_throttle(scene: Scene) -> Finding:
         return Finding(Status.WARN, words, f"x{now}", f"x{most}", "reseat the card or its riser", detail)
     if all(bits is None for _, bits in masks):
         return Finding(Status.SKIP, "the cards do not tell what slows them", detail=detail)
-    return Finding(Status.PASS, f"{_cards(cards)}, none slowed down", detail=detail)
+    return Finding(Status.PASS, f"{counted(len(cards), 'card')}, none slowed down", detail=detail)
 
 
 def _bits(text: str) -> int | None:
@@ -222,75 +222,10 @@ def _is_narrow(card: Card) -> bool:
 def _link(card: Card) -> str:
     """PCIe as it is now: an idle card goes down to generation 1, which is no fault."""
     names = ("pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current", "pcie.link.width.max")
-    if not all(_is_told(card.get(name, "")) for name in names):
+    if not all(is_told(card.get(name, "")) for name in names):
         return ""
     gen, most_gen, width, most_width = (card[name] for name in names)
     return f"card {card.get('index', '?')}: PCIe generation {gen} of {most_gen}, x{width} of x{most_width}, now"
-
-
-FATAL = frozenset({48, 56, 57, 58, 62, 64, 65, 69, 73, 74, 79, 80, 81, 95, 119, 120})
-"""Codes after which a card has to be reset or drained (NVIDIA's Xid catalogue; those that node health checks of large
-clusters drain for)."""
-
-OF_PROGRAMS = frozenset({13, 31, 43, 45, 109})
-"""Codes that a faulty or killed program causes: no fault of the card."""
-
-RECENT_SECONDS = 2 * 3600
-
-_MEANS = {
-    48: "uncorrectable memory error",
-    62: "the card's controller halted",
-    63: "a memory row or page was remapped",
-    64: "a memory row or page could not be remapped",
-    74: "NVLink error",
-    79: "fallen off the bus",
-    92: "many corrected memory errors",
-    94: "contained memory error",
-    95: "uncontained memory error",
-    119: "the card's firmware does not answer",
-    120: "error in the card's firmware",
-}
-
-
-def _xid(scene: Scene) -> Finding:
-    seen = scene.values("xid")
-    if not has_driver(scene, seen):
-        return Finding(Status.SKIP, NO_DRIVER)
-    if seen.get("unread"):
-        return Finding(Status.SKIP, f"the kernel log cannot be read: {seen['unread']}", fix="sudo dmesg | grep -i xid")
-    events: Sequence[Mapping[str, Any]] = seen.get("events") or ()
-    fatal = [event for event in events if event["code"] in FATAL]
-    recent = [event for event in fatal if event.get("age") is None or event["age"] <= RECENT_SECONDS]
-    doubtful = [event for event in events if event["code"] not in FATAL | OF_PROGRAMS]
-    detail = tuple(_event(event) for event in events)
-    for status, found in ((Status.FAIL, recent), (Status.WARN, fatal), (Status.WARN, doubtful)):
-        if found:
-            codes = ", ".join(f"Xid {code}" for code in sorted({event["code"] for event in found}))
-            return Finding(status, _worst(found), codes, "no error of a card", detail=detail)
-    words = f"{len(events)} errors of programs, none of a card" if events else "no error of a card in the kernel log"
-    return Finding(Status.PASS, words, str(len(events)), "no error of a card", detail=detail)
-
-
-def _worst(events: Sequence[Mapping[str, Any]]) -> str:
-    event = min(events, key=_age)
-    means = _MEANS.get(event["code"])
-    return f"card {event['bus']} had Xid {event['code']}{f' ({means})' if means else ''}{_ago(event)}"
-
-
-def _event(event: Mapping[str, Any]) -> str:
-    return f"{event['bus']} Xid {event['code']} ×{event['count']}{_ago(event)}: {event.get('text', '')}"
-
-
-def _age(event: Mapping[str, Any]) -> float:
-    age = event.get("age")
-    return 0.0 if age is None else float(age)
-
-
-def _ago(event: Mapping[str, Any]) -> str:
-    age = event.get("age")
-    if age is None or age < 60:  # noqa: PLR2004 - seconds of a minute
-        return "" if age is None else ", just now"
-    return f", {age / 3600:.0f} h ago" if age >= 3600 else f", {age / 60:.0f} min ago"  # noqa: PLR2004 - seconds of an hour
 
 
 def _check(name: str, title: str, judge: Callable[[Scene], Finding], fix: str, **more: Any) -> Check:
@@ -308,13 +243,6 @@ CHECKS = (
         level=Level.FULL,
         reads="gpu-health",
         gpu=True,
-    ),
-    _check(
-        "xid",
-        "the kernel log has no error of a card",
-        _xid,
-        "sudo nvidia-smi -r        (drain the node first; sudo reboot where that does not help)",
-        level=Level.FULL,
     ),
 )
 """In the order of the ladder."""

@@ -13,7 +13,7 @@ from conda_llmenv.checks.scene import Scene
 from conda_llmenv.model import Finding, Status
 
 STEPS = 3
-"""What the probe makes."""
+"""What the probe takes: ``STEPS`` of ``probes/inside/ddp.py``."""
 
 
 class Steps(Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from conda_llmenv.checks.scene import Scene
+from conda_llmenv.checks.units import counted
 from conda_llmenv.model import Finding, Status
 
 
@@ -29,7 +30,7 @@ class World(Struct, frozen=True):
     @property
     def words(self) -> str:
         """Such as ``2 ranks``."""
-        return "1 rank" if self.size == 1 else f"{self.size} ranks"
+        return counted(self.size, "rank")
 
     def named(self, ranks: Collection[int]) -> str:
         """Return these ranks in words: ``rank 1 of 2``, ``ranks 1 and 3 of 4``, ``each of 2 ranks``."""

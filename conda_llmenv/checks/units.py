@@ -1,4 +1,4 @@
-"""Numbers as people read them: durations, and the figures of checks, whose names end in their unit."""
+"""Numbers as people read them: counts, durations, and the figures of checks, whose names end in their unit."""
 
 from __future__ import annotations
 
@@ -54,3 +54,8 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), MINUTE)
     return f"{minutes} min {rest} s"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return ``1 card`` or ``2 cards``."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

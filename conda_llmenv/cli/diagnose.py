@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import click
 
+from conda_llmenv.checks.units import counted
 from conda_llmenv.cli import console
 from conda_llmenv.cli.options import json_option
 from conda_llmenv.diagnosis.faults import Explained, Fault
@@ -87,7 +88,7 @@ def _read(log: str, stream: IO[bytes]) -> bytes:
 
 def _report(source: str, diagnosis: Diagnosis) -> None:
     """Print what was found: the verdict, then each root in full, then what follows from them."""
-    lines = _counted(diagnosis.extent.lines, "line")
+    lines = counted(diagnosis.extent.lines, "line")
     if not diagnosis.faults:
         console.out(f"nothing in {source} is known here ({lines})")
         if diagnosis.unknown is not None:
@@ -95,7 +96,7 @@ def _report(source: str, diagnosis: Diagnosis) -> None:
         console.say("\nhint: give the log of the rank that failed first, with its whole traceback")
         return
     roots = [one.fault for one in diagnosis.faults if one.because is None]
-    console.out(f"{_counted(len(roots), 'known fault')} in {source} ({lines}): {roots[0].symptom}")
+    console.out(f"{counted(len(roots), 'known fault')} in {source} ({lines}): {roots[0].symptom}")
     for fault in roots:
         _report_root(fault)
     consequences = [one for one in diagnosis.faults if one.because is not None]
@@ -132,10 +133,6 @@ def _ranks(ranks: Iterable[int]) -> str:
     runs = [list(run) for _, run in itertools.groupby(enumerate(ordered), key=lambda pair: pair[1] - pair[0])]
     names = [f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs]
     return f"rank{'s' if len(ordered) > 1 else ''} {','.join(names)}" if names else ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _json(log: str, diagnosis: Diagnosis) -> dict[str, Any]:

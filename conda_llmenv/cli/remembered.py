@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from conda_llmenv.checks.differences import differences
 from conda_llmenv.checks.known_good import Combination, combinations, parts
 from conda_llmenv.checks.moments import minute, when
+from conda_llmenv.checks.units import counted
 from conda_llmenv.checks.verdict import in_short
 from conda_llmenv.cli import console
 from conda_llmenv.history.report_file import SHORT
@@ -62,7 +63,10 @@ def tell_last_good(report: Report, lock: Kept | None, *, as_json: bool) -> None:
         kept = str(path) if path else None
         console.payload("history", {**_report_json(report), "environment": state, "lock": kept, "ways": ways})
         return
-    console.fact("passed", f"{when(report.started)}, {report.level.word}, {_checks(report)}, {_where(report)}")
+    console.fact(
+        "passed",
+        f"{when(report.started)}, {report.level.word}, {counted(len(report.results), 'check')}, {_where(report)}",
+    )
     console.fact("env", f"{report.prefix}{_made_of(report)}")
     console.fact("machine", f"{of.card}, driver {of.driver}" if of.driver else of.card)
     console.fact("versions", ", ".join(f"{name} {version}" for name, version in report.versions.items()) or "unknown")
@@ -103,11 +107,6 @@ def _row(row: Combination) -> tuple[str, ...]:
 
 def _where(report: Report) -> str:
     return f"on {report.hostname}" if report.hostname else "on an unnamed machine"
-
-
-def _checks(report: Report) -> str:
-    count = len(report.results)
-    return f"{count} checks" if count != 1 else "1 check"
 
 
 def _made_of(report: Report) -> str:

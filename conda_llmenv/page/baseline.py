@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from conda_llmenv.checks.figures import SECONDS
-from conda_llmenv.checks.units import amount, named, number
+from conda_llmenv.checks.units import amount, counted, named, number
 from conda_llmenv.model import CheckResult, Report, Status
 from conda_llmenv.page.ladder import section
 from conda_llmenv.page.markup import Markup, element, joined
@@ -119,7 +119,7 @@ def compared(bar: Bar) -> str:
     if not bar.earlier:
         return ""
     median = statistics.median(bar.earlier)
-    runs = "1 earlier run" if len(bar.earlier) == 1 else f"{len(bar.earlier)} earlier runs"
+    runs = counted(len(bar.earlier), "earlier run")
     spread = f" ({number(min(bar.earlier))} to {number(max(bar.earlier))})" if len(bar.earlier) > 1 else ""
     return f"{_difference(bar, median)}median {amount(median, bar.unit)}{spread} of {runs}"
 

@@ -11,7 +11,7 @@ from . import tiny_model as tiny
 from .process_group import World
 
 STEPS = 3
-"""The judge says so too: ``checks/ranks_steps.py``."""
+"""Its judge says how many, too: ``STEPS`` of ``checks/ranks_steps.py``."""
 
 RATE = 1e-3
 
