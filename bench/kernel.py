@@ -11,15 +11,18 @@ import datetime as dt
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-RUNS = 31
+RUNS = 21
 AIM = 80.0
 """Milliseconds that activation may add."""
 
@@ -74,14 +77,18 @@ def _report(prefix: Path, folder: Path) -> Iterator[str]:
         f"`kernel_info`, in turn, {RUNS} pairs. Aim: {AIM:.0f} ms at most."
     )
     yield ""
-    yield "| environment | ipykernel's own, ms | ours, ms | difference, median of pairs, ms |"
-    yield "| --- | --- | --- | --- |"
+    yield "The last two columns: the launcher alone, which becomes a Python that does nothing, against such a Python."
+    yield ""
+    yield "| environment | ipykernel's own, ms | ours, ms | difference, ms | launcher, wall ms | launcher, CPU ms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     kernels = _kernels(prefix, folder)
     for title, script in (("no script", None), ("one script in activate.d", "export LLMENV_BENCH=1\n")):
-        pairs = _pairs(prefix, kernels, script)
+        with _script(prefix, script):
+            pairs = _pairs(prefix, kernels)
+            wall, cpu = _launcher(prefix, kernels)
         plain, ours = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
         difference = statistics.median(after - before for before, after in pairs) * 1000
-        yield f"| {title} | {plain:.0f} | {ours:.0f} | {difference:+.0f} |"
+        yield f"| {title} | {plain:.0f} | {ours:.0f} | {difference:+.0f} | {wall:+.0f} | {cpu:+.0f} |"
 
 
 def _kernels(prefix: Path, folder: Path) -> Path:
@@ -96,18 +103,45 @@ def _kernels(prefix: Path, folder: Path) -> Path:
     return kernels
 
 
-def _pairs(prefix: Path, kernels: Path, script: str | None) -> list[list[float]]:
+@contextmanager
+def _script(prefix: Path, text: str | None) -> Iterator[None]:
+    """Put a script into ``activate.d`` for a while."""
     place = prefix / "etc" / "conda" / "activate.d" / "llmenv-bench.sh"
-    if script is not None:
+    if text is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(script, encoding="utf-8")
+        place.write_text(text, encoding="utf-8")
     try:
-        argv = [str(prefix / "bin" / "python"), "-I", "-c", PAIRS, str(kernels), str(RUNS)]
-        done = subprocess.run(argv, check=True, capture_output=True, text=True)
+        yield
     finally:
         place.unlink(missing_ok=True)
+
+
+def _pairs(prefix: Path, kernels: Path) -> list[list[float]]:
+    """Return the seconds until ipykernel's own kernel answers, and until ours does, of each pair."""
+    argv = [str(prefix / "bin" / "python"), "-I", "-c", PAIRS, str(kernels), str(RUNS)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
     pairs: list[list[float]] = json.loads(done.stdout.strip().splitlines()[-1])
     return pairs
+
+
+def _launcher(prefix: Path, kernels: Path) -> tuple[float, float]:
+    """Return the median milliseconds, by the clock and of processors, that the launcher takes itself."""
+    python, nothing = str(prefix / "bin" / "python"), ["-S", "-c", "pass"]
+    launcher = [python, "-I", "-S", str(kernels / "ours" / "launch.py"), *nothing]
+    differences = []
+    for _ in range(RUNS):
+        plain, ours = _cost([python, *nothing]), _cost(launcher)
+        differences.append([after - before for before, after in zip(plain, ours, strict=True)])
+    wall, cpu = (statistics.median(column) * 1000 for column in zip(*differences, strict=True))
+    return wall, cpu
+
+
+def _cost(argv: list[str]) -> tuple[float, float]:
+    """Return the seconds a program takes, by the clock and of processors."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(argv, check=True)
+    passed, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return passed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":
