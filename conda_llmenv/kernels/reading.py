@@ -34,6 +34,7 @@ def read_kernelspec(folder: Path, kind: str = "") -> Kernelspec | None:
     name, linked = folder.name.lower(), folder.is_symlink() or file.is_symlink()
     if not os.path.lexists(file):
         return None
+    owned = _owned(folder)
     try:
         data = _load(file)
         return Kernelspec(
@@ -46,13 +47,21 @@ def read_kernelspec(folder: Path, kind: str = "") -> Kernelspec | None:
             env={str(key): str(value) for key, value in _mapping(data, "env").items()},
             metadata=_mapping(data, "metadata"),
             linked=linked,
+            owned=owned,
             problem="" if data.get("argv") else f"{FILE} has no argv",
         )
     except OSError as error:
         problem = error.strerror or str(error)
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"{FILE} cannot be used: {error}"
-    return Kernelspec(name, folder, kind, display_name=name, linked=linked, problem=problem)
+    return Kernelspec(name, folder, kind, display_name=name, linked=linked, owned=owned, problem=problem)
+
+
+def _owned(folder: Path) -> bool:
+    try:
+        return folder.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False  # gone meanwhile
 
 
 def _load(file: Path) -> dict[str, Any]:

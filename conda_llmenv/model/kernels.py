@@ -28,6 +28,7 @@ class Kernelspec(Struct, frozen=True):
         kind: the kind of place that is.
         display_name, argv, language, env, metadata: as in kernel.json.
         linked: the folder is a link, or its kernel.json is: somebody made that by hand.
+        owned: the folder belongs to this account. What another one wrote where both may write is never run or changed.
     """
 
     name: str
@@ -39,19 +40,20 @@ class Kernelspec(Struct, frozen=True):
     env: Mapping[str, str] = {}
     metadata: Mapping[str, Any] = {}
     linked: bool = False
+    owned: bool = True
     problem: str = ""
 
     @property
     def noted(self) -> Mapping[str, Any] | None:
-        """What we noted when we registered it; None if somebody else did."""
+        """What we noted when we registered it; None if another tool did."""
         noted = self.metadata.get(KEY)
         known = isinstance(noted, dict) and isinstance(noted.get("prefix"), str) and not self.linked
         return noted if known else None
 
     @property
     def ours(self) -> bool:
-        """Whether we registered it, and may replace or remove it."""
-        return self.noted is not None
+        """Whether we registered it for this account, and may replace or remove it."""
+        return self.noted is not None and self.owned
 
     @property
     def host(self) -> str:

@@ -59,7 +59,7 @@ def listed(tools: KernelTools) -> tuple[Listed, ...]:
 
 def judged(spec: Kernelspec, tools: KernelTools) -> Listed:
     """Return a kernelspec with the state of what it starts."""
-    python = spec.prefix is not None and (spec.ours or Path(spec.argv[0]).name.startswith("python"))
+    python = spec.prefix is not None and (spec.noted is not None or Path(spec.argv[0]).name.startswith("python"))
     inside = tools.look(spec.prefix) if spec.prefix is not None and python else Inside("")
     state, reason = _state(spec, inside, tools)
     return Listed(spec, state, reason, inside, _activation(spec))
@@ -91,7 +91,7 @@ def _foreign(spec: Kernelspec, tools: KernelTools) -> tuple[State, str]:
 
 
 def _activation(spec: Kernelspec) -> str:
-    if spec.ours:
+    if spec.noted is not None:
         return "at start"
     if "CONDA_PREFIX" in spec.env:
         return "frozen"

@@ -107,8 +107,9 @@ def remove(names: Iterable[str], tools: KernelTools) -> tuple[Kernelspec, ...]:
 def foreign(spec: Kernelspec) -> InputError:
     """Return the refusal to touch a kernelspec that is somebody else's, with where it belongs."""
     whose = f"it starts {spec.argv[0]}" if spec.argv else "it starts nothing"
+    what = "belongs to another account" if spec.noted else "is not a kernelspec of llmenv"
     return InputError(
-        f"{spec.name} at {spec.folder} is not a kernelspec of llmenv ({whose}); it is left alone",
+        f"{spec.name} at {spec.folder} {what} ({whose}); it is left alone",
         hint=f"`jupyter kernelspec remove {spec.name}` of the Jupyter it belongs to removes it",
     )
 

@@ -61,6 +61,18 @@ def test_only_our_note_makes_it_ours(tmp_path: Path, noted: object) -> None:
     assert not read_kernelspec(written(tmp_path / "k", {**OURS, "metadata": {"llmenv": noted}})).ours  # type: ignore[union-attr]  # it is there
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_another_account_wrote_is_not_ours(tmp_path: Path) -> None:
+    """In a folder that several may write: its interpreter is never run to repair it, and it is not replaced."""
+    folder = written(tmp_path / "k", OURS)
+    os.chown(folder, 12345, 12345)
+    spec = read_kernelspec(folder)
+    assert spec is not None
+    assert (spec.ours, spec.noted is None) == (False, False)
+    with pytest.raises(InputError, match="left alone"):
+        registering.check_replaceable(folder)
+
+
 def test_where_jupyter_looks(tmp_path: Path) -> None:
     """JUPYTER_PATH, the account's own folder, its user site's, the system's, IPython's old one; each once."""
     environ = {"HOME": str(tmp_path), "JUPYTER_PATH": f"/a:{tmp_path}/.local/share/jupyter"}
