@@ -22,6 +22,8 @@ ADAPTERS = {
     "library",
     "process",
     "unlisted",
+    "entering",
+    "kernels",
     "remote",
     "notebook",
 }
