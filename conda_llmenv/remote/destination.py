@@ -91,6 +91,7 @@ def ssh_argv(host: str, prefix: str, *, forwards: Sequence[str] = (), keepalive:
         "ExitOnForwardFailure": "no",  # one of the person's own forwards may be in use already; ours are looked at
         "LogLevel": "INFO",
         "RemoteCommand": "none",
+        "StreamLocalBindUnlink": "yes",
     }
     settings = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     tunnels = [word for forward in forwards for word in ("-L", forward)]

@@ -49,7 +49,7 @@ KNOWN = (
     _known(
         r"Host key verification failed|No \S+ host key is known for",
         "the host key of {host} is not known yet",
-        "connect once by hand and compare its fingerprint: `{by_hand}` without BatchMode",
+        "connect once by hand, `{plain}`, and compare its fingerprint with what those who run it tell",
     ),
     _known(
         r"Permission denied|Too many authentication failures",
@@ -102,7 +102,7 @@ def explain(host: str, prefix: str, status: int, lines: Sequence[str]) -> HostFa
         for known in KNOWN:
             for line in said:
                 if known.pattern.search(line):
-                    words = {"host": host, "line": line, "by_hand": by_hand}
+                    words = {"host": host, "line": line, "by_hand": by_hand, "plain": shlex.join(["ssh", host])}
                     return HostFailed(known.message.format(**words), hint=known.hint.format(**words), details=said)
         reason = said[-1] if said else "it gave no reason"
         return HostFailed(f"ssh cannot connect to {host}: {reason}", hint=_BY_HAND.format(by_hand=by_hand))

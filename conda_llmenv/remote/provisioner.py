@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import signal
 import time
@@ -161,8 +162,9 @@ class SSHProvisioner(LocalProvisioner):
 
     def _local(self, name: str) -> str:
         info: Mapping[str, Any] = self.connection_info
-        separator = "-" if info["transport"] == "ipc" else ":"
-        return f"{info['ip']}{separator}{info[name]}"
+        if info["transport"] == "ipc":
+            return os.path.abspath(f"{info['ip']}-{info[name]}")  # noqa: PTH100  # ssh tells a path by its first letter
+        return f"{info['ip']}:{info[name]}"
 
     async def _listening(self, session: Session) -> None:
         until = time.monotonic() + self.start_limit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -84,10 +85,8 @@ def register_remote(
     name = check_name("kernel", name or default_name(host, prefix))
     facts = look(host, prefix, run)
     if not facts["kernelspec"]:
-        raise NotFoundError(
-            f"there is no ipykernel in {prefix} on {host}",
-            hint=f"install it there: ssh {host} {prefix}/bin/python -m pip install ipykernel",
-        )
+        hint = f"install it there: {_install_command(host, prefix, conda=facts['conda'])}"
+        raise NotFoundError(f"there is no ipykernel in {prefix} on {host}", hint=hint)
     shown = display_name or default_display_name(host, prefix, facts)
     noted = {"named": True} if display_name else {}
     with tempfile.TemporaryDirectory(prefix="llmenv-kernel-") as made:
@@ -139,6 +138,13 @@ def default_display_name(host: str, prefix: str, facts: Mapping[str, Any]) -> st
     ]
     text = f"{PurePosixPath(prefix).name} ({', '.join(part for part in parts if part)})"
     return "".join(character if character.isprintable() else "?" for character in text)[:LONGEST_DISPLAY_NAME]
+
+
+def _install_command(host: str, prefix: str, *, conda: bool) -> str:
+    """Return the line that installs ipykernel, on the other host where that takes its conda."""
+    if conda:
+        return shlex.join(["conda", "install", "-p", prefix, "ipykernel"])
+    return shlex.join(["ssh", host, shlex.join([f"{prefix}/bin/python", "-m", "pip", "install", "ipykernel"])])
 
 
 def _short(host: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conda_llmenv.kernels.registering import launcher_files
 from tests.remote.servers import SSH, SSHD, Servers
 from tests.remote.world import World
 
@@ -48,7 +49,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, remote_env: Path) -> Iterato
         world = World(folder, servers, remote_env)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PATH", world.environ["PATH"])
-            world.register("gpu01", name="there")
+            world.register("gpu01", name="there", launcher=launcher_files())
         yield world
     finally:
         servers.close()

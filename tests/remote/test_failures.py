@@ -154,7 +154,9 @@ def test_no_ipykernel_there(world: World) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
     error = refused(world, "gpu01", prefix=prefix)
     assert isinstance(error, NotFoundError)
-    assert error.hint == f"install it there: ssh gpu01 {prefix}/bin/python -m pip install ipykernel"
+    assert error.hint == f"install it there: ssh gpu01 '{prefix}/bin/python -m pip install ipykernel'"
+    (prefix / "conda-meta").mkdir()
+    assert refused(world, "gpu01", prefix=prefix).hint == f"install it there: conda install -p {prefix} ipykernel"
 
 
 def test_a_kernel_that_fails_to_start(world: World) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,6 @@ import psutil
 from conda_llmenv.process import run
 from conda_llmenv.remote.registering import RemoteKernel, register_remote
 from tests.remote.servers import Servers
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -84,7 +80,8 @@ class World:
         entries = folder / "entries" / "entries-1.dist-info"  # what installing the package would bring
         entries.mkdir(parents=True)
         (entries / "METADATA").write_text("Metadata-Version: 2.1\nName: entries\nVersion: 1\n")
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+        project = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         lines = [f"{name} = {value}" for name, value in project["entry-points"][GROUP].items()]
         (entries / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
         home = folder / "laptop"

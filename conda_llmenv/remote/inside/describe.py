@@ -68,6 +68,7 @@ def describe() -> None:
         "ipykernel": version("ipykernel"),
         "torch": version("torch"),
         "cuda": cuda(),
+        "conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
         "state": state(),
         "kernelspec": kernelspec(),
     }
