@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.test_terminal import converse
-from tests.kernelenv import no_process_left
+from tests.kernelenv import no_process_left, processes_of
 from tests.program import Program
 
 FOREIGN = {"argv": ["/usr/bin/env", "python3", "-f", "{connection_file}"], "display_name": "R", "language": "R"}
@@ -239,6 +242,32 @@ def test_what_cannot_start_says_why(llmenv: Program, own_kernel_env: Path) -> No
     assert ended.code == 1, ended.text
     assert "no debugpy here" in ended.stdout
     assert ended.stdout.splitlines()[-1].startswith("k does not work: it does not start")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_trial_that_is_ended_leaves_nothing(
+    llmenv: Program, own_kernel_env: Path, number: signal.Signals, code: int
+) -> None:
+    """Neither client nor kernel, nor a script that its activation hangs in."""
+    script = own_kernel_env / "etc/conda/activate.d/a.sh"
+    assert llmenv("kernel", "add", "-p", own_kernel_env, "--name", "k").code == 0
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text("sleep 4.25\n")
+    running = llmenv.start("kernel", "test", "k")
+    waited_for(lambda: [line for line in processes_of(own_kernel_env) if "launch.py" in line])
+    os.kill(running.pid, number)
+    running.communicate(timeout=60)
+    assert running.returncode == code
+    # After a SIGKILL nobody is left to end the kernel but itself; it looks for its parent every second.
+    waited_for(lambda: not processes_of(own_kernel_env))
+
+
+def waited_for(condition: Callable[[], Any], seconds: float = 30) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_repair(llmenv: Program, own_kernel_env: Path, kernels: Path, tmp_path: Path) -> None:
