@@ -25,8 +25,8 @@ from conda_llmenv.probes.running import ENTRY, run_probe
 from tests.host.machine import recorded
 
 ROOT = Path(__file__).parent.parent.parent
-OBSERVED = tuple(dict.fromkeys(check.observed for check in host.CHECKS))
-BY_ID = {check.id: check for check in host.CHECKS}
+OBSERVED = tuple(dict.fromkeys(check.observed for check in host.CHECKS if check.probe))
+BY_ID = {check.id: check for check in host.CHECKS if check.probe}
 
 DRIVER = """
 import json, os, sys
