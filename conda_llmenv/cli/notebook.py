@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from conda_llmenv.cli.foreground import say, until_stopped
 from conda_llmenv.cli.options import json_option, target_options
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def notebook(
     the laptop. Ctrl-C stops it with its kernels. The exit code is 0 when it was stopped so or from the browser, 1 when
     it ended by itself.
     """
-    from conda_llmenv.cli.wiring import existing_prefix, user_config
+    from conda_llmenv.cli.kernel_tools import environment
     from conda_llmenv.notebook.arguments import check_arguments
 
     if arguments and "--" not in context.obj:
@@ -62,7 +62,7 @@ def notebook(
             f"{arguments[0]!r} is no option; name the environment with -n, and the server's after --"
         )
     check_arguments(arguments)
-    target = existing_prefix(name, prefix, user_config())
+    target = environment(name, prefix)
     route = _route(options["host"], options["via"])
     return _Run(target, arguments, route, **options).run(port)
 
@@ -110,15 +110,7 @@ class _Run:
 
     def run(self, port: int | None) -> int:
         """Serve until the server ends or somebody ends it."""
-        from conda_llmenv.cli.wiring import signals_as_exceptions
-        from conda_llmenv.prefix.signals import Signalled
-
-        try:
-            with signals_as_exceptions():
-                return self._serve(port)
-        except Signalled as signalled:
-            self._log.say("stopped; the server and its kernels are gone")
-            return 0 if signalled.number == signal.SIGINT else 128 + signalled.number
+        return until_stopped(lambda: self._serve(port), "stopped; the server and its kernels are gone")
 
     def _serve(self, port: int | None) -> int:
         from conda_llmenv.cli.served import choose_server
@@ -132,7 +124,7 @@ class _Run:
         finally:
             server.stop()
         if not code:
-            self._log.say("the server was shut down from the browser")
+            say("the server was shut down from the browser")
         elif self._as_json:  # the one document has been printed
             self._log.failure(server.ended())
         else:
@@ -170,6 +162,6 @@ class _Run:
         from conda_llmenv.cli.served import tell
 
         tell(
-            self._prefix, found, self._route, self._token, port=port, local=self._local_port or port, pid=pid,
+            self._prefix, found, self._route, self._token, port=port, local=self._local_port, pid=pid,
             as_json=self._as_json,
         )  # fmt: skip

@@ -7,12 +7,12 @@ import re
 import shlex
 import stat
 import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
 from conda_llmenv import process
 from conda_llmenv.cli import console
+from conda_llmenv.cli.foreground import say
 from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.notebook.found import FoundServer, find_elsewhere, find_server, has_kernel
 from conda_llmenv.notebook.ssh_lines import Route, laptop_line
@@ -27,7 +27,6 @@ class Log:
 
     def __init__(self, *, verbose: bool) -> None:
         self._is_open = verbose
-        self._lock = threading.Lock()
 
     def open(self) -> None:
         """Show everything from now on."""
@@ -36,16 +35,11 @@ class Log:
     def line(self, text: str) -> None:
         """Take a line of the server's, from its reader thread."""
         if self._is_open or _SERIOUS.match(text):
-            self.say(tamed(text))
+            say(tamed(text))
 
     def failure(self, failure: LlmenvError) -> None:
         """Print a failure where standard output belongs to a document that is out already."""
-        self.say("\n  ".join([f"error: {failure.message}", *map(tamed, failure.details)]))
-
-    def say(self, text: str) -> None:
-        """Print a line; the server goes on when the terminal is gone."""
-        with self._lock, suppress(OSError, ValueError):
-            console.say(text)
+        say("\n  ".join([f"error: {failure.message}", *map(tamed, failure.details)]))
 
 
 def choose_server(prefix: Path) -> tuple[FoundServer, dict[str, str]]:
@@ -71,28 +65,40 @@ def choose_server(prefix: Path) -> tuple[FoundServer, dict[str, str]]:
 def _missing(prefix: Path, own: FoundServer, other: FoundServer | None) -> InputError:
     """Return the failure of an environment without a server; a kernel is enough where a server is elsewhere."""
     place = shlex.quote(str(prefix))
-    conda = f"conda install -p {place} -c conda-forge jupyterlab"
-    install = f"{conda}   (or {place}/bin/python -m pip install jupyterlab)"
+    if own.problem:
+        return InputError(
+            f"the Python of {prefix} cannot be asked for its Jupyter server",
+            details=[tamed(own.problem)],
+            hint=f"see what is wrong with `llmenv verify -p {place}`",
+        )
     details = [f"{own.old} is there, which is too old"] if own.old else []
+    install = f"install one: {_install_command(prefix)}"
     if other is None:
         return InputError(f"there is no Jupyter server in {prefix} or on PATH", details=details, hint=install)
     return InputError(
         f"{prefix} has no Jupyter server, and {other.title} in {other.python.parent.parent} knows no kernel of it",
-        details=[*details, f"or install one: {install}"],
-        hint=f"llmenv kernel add -p {place}",
+        details=details,
+        hint=f"register one: llmenv kernel add -p {place}\n      or {install}",
     )
 
 
+def _install_command(prefix: Path) -> str:
+    """Return how to install a server with the tool that the environment was made with."""
+    if any((prefix / "conda-meta").glob("*.json")):
+        return shlex.join(["conda", "install", "-p", str(prefix), "-c", "conda-forge", "jupyterlab"])
+    return shlex.join([str(prefix / "bin" / "python"), "-m", "pip", "install", "jupyterlab"])
+
+
 def tell(
-    prefix: Path, found: FoundServer, route: Route, token: str, *, port: int, local: int, pid: int, as_json: bool
+    prefix: Path, found: FoundServer, route: Route, token: str, *, port: int, local: int | None, pid: int, as_json: bool
 ) -> None:
     """Print how to reach the server; the token stands apart from every line that is to be typed."""
-    line = laptop_line(route, local, port)
-    url = f"http://127.0.0.1:{local}{found.page}"
+    line = laptop_line(route, local or port, port)
+    url = f"http://127.0.0.1:{local or port}{found.page}"
     if as_json:
         console.payload("notebook", {
             "prefix": str(prefix), "server": found.name, "version": found.version, "python": str(found.python),
-            "pid": pid, "address": "127.0.0.1", "port": port, "local_port": local, "host": route.host,
+            "pid": pid, "address": "127.0.0.1", "port": port, "local_port": local or port, "host": route.host,
             "via": list(route.via), "ssh": line, "url": url, "token": token,
         })  # fmt: skip
         return
@@ -102,9 +108,9 @@ def tell(
     console.fact("token", _shown(token))
     console.fact("stop", "Ctrl-C")
     for note in route.notes:
-        console.say(f"note: {note}")
-    console.say(f"note: if port {local} is taken on the laptop, add --local-port, or change the number after -L and in "
-                "the address")  # fmt: skip
+        say(f"note: {note}")
+    if local is None:
+        say(f"note: if your laptop uses port {port} already, stop and add --local-port with another one")
     sys.stdout.flush()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conda_llmenv.cli import console
+from conda_llmenv.cli.foreground import say, until_stopped
 from conda_llmenv.cli.options import json_option
 from conda_llmenv.errors import InputError
 
@@ -40,13 +41,12 @@ def tunnel(
     attempts: int,
     printed: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Keep a tunnel to a Jupyter server on another host.
 
     Run it on the laptop. It goes over the system's OpenSSH with your keys, agent, ~/.ssh/config and known hosts, says
-    when the tunnel breaks and when it is back, and ends with ssh's own reason. Ctrl-C stops it.
+    when the tunnel breaks and when it is back, and ends with ssh's own reason and exit code 1. Ctrl-C stops it.
     """
-    from conda_llmenv.cli.wiring import signals_as_exceptions
     from conda_llmenv.notebook.sockets import free_port
     from conda_llmenv.notebook.ssh_lines import Route, tunnel_argv
     from conda_llmenv.notebook.tunnel import Tunnel
@@ -57,12 +57,12 @@ def tunnel(
     ask = console.is_terminal(sys.stdin) and not as_json
     if printed:
         _print(route, local, port, shlex.join(tunnel_argv(route, local, port, ask=True)), as_json=as_json)
-        return
+        return 0
     if shutil.which("ssh") is None:
         raise InputError("ssh is not on PATH", hint="install OpenSSH's client")
     watcher = _Told(route, local, port, as_json=as_json)
-    with signals_as_exceptions():
-        Tunnel(route, local, port, ask=ask, attempts=attempts, watcher=watcher).keep()
+    kept = Tunnel(route, local, port, ask=ask, attempts=attempts, watcher=watcher)
+    return until_stopped(kept.keep, "stopped; the tunnel is gone")
 
 
 LOWEST_PORT = 1024
@@ -97,20 +97,20 @@ class _Told:
 
         self._refused = ""
         if again:
-            console.say(f"the tunnel to {self._route.host} is back")
+            say(f"the tunnel to {self._route.host} is back")
         else:
             line = shlex.join(tunnel_argv(self._route, self._local, self._remote, ask=True))
             _print(self._route, self._local, self._remote, line, as_json=self._as_json)
         if server_answers(self._local):
-            console.say("a Jupyter server answers; its token was shown where it was started")
+            say("a Jupyter server answers; its token was shown where it was started")
 
     def broken(self, reason: str, attempt: int, pause: float) -> None:
-        console.say(f"the tunnel broke: {reason}; attempt {attempt} to connect again in {pause:g} s")
+        say(f"the tunnel broke: {reason}; attempt {attempt} to connect again in {pause:g} s")
 
     def refused(self, reason: str) -> None:
         if reason != self._refused:
             self._refused = reason
-            console.say(
+            say(
                 f"nothing answers at port {self._remote} of {self._route.host}: {reason}; start `llmenv notebook` "
                 "there, or give its port with --port"
             )

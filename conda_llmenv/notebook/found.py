@@ -37,12 +37,14 @@ class FoundServer(Struct, frozen=True):
         name: the distribution that brings it; empty where there is none.
         version: of that distribution.
         old: what is there and too old to be used, for a message.
+        problem: why the interpreter could not be asked.
     """
 
     python: Path
     name: str = ""
     version: str = ""
     old: str = ""
+    problem: str = ""
 
     @property
     def title(self) -> str:
@@ -59,9 +61,12 @@ def find_server(python: Path, environ: Mapping[str, str], run: CommandRunner) ->
     """Return the best server that an interpreter has; its name is empty where there is none."""
     try:
         done = run([str(python), "-I", str(SERVE), "find"], env=environ, timeout=SECONDS)
+    except OSError as error:
+        return FoundServer(python, problem=f"{python}: {error.strerror}")
+    try:
         found = json.loads(done.stdout)
-    except (OSError, ValueError):
-        return FoundServer(python)
+    except ValueError:
+        return FoundServer(python, problem=" ".join(done.stderr.splitlines()[-1:]) or f"{python} gave no answer")
     return FoundServer(python, found.get("name", ""), found.get("version", ""), found.get("old", ""))
 
 

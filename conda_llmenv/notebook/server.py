@@ -33,10 +33,10 @@ KEPT_LINES = 200
 LONGEST_LINE = 10_000
 
 CLOSED = frozenset({http.client.FOUND, http.client.UNAUTHORIZED, http.client.FORBIDDEN})
-"""How a server that wants a token first answers; a page sends the browser to the login."""
+"""How a server that wants a token first answers; mostly it sends the browser to the login."""
 
 _GUARDED = "/files/llmenv"
-"""Needs a login whether or not there is such a file, and leaves no warning in the log."""
+"""Needs a login whether or not there is such a file; asked from a page of the server, it leaves no warning."""
 
 
 class ServerFailed(LlmenvError):
@@ -177,8 +177,9 @@ class Server:
     def _status(self, token: str | None, path: str) -> int | None:
         """Return the status of an answer, or None without one; no proxy is asked."""
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=ANSWER_SECONDS)
+        asked = {"Authorization": f"token {token}"} if token else {"Referer": f"http://{LOOPBACK}:{self._port}/"}
         try:
-            connection.request("GET", path, headers={"Authorization": f"token {token}"} if token else {})
+            connection.request("GET", path, headers=asked)
             return connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return None

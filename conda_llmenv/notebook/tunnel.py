@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import math
 import os
 import re
 import socket
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from conda_llmenv.checks.endings import signal_name
 from conda_llmenv.errors import LlmenvError
@@ -30,6 +31,9 @@ LONGEST_PAUSE = 30.0
 GRACE_SECONDS = 5.0
 
 POLL_SECONDS = 0.1
+
+UP_SECONDS = 120.0
+"""How long ssh may take to log in where nobody is asked anything; a server that stops in the middle never answers."""
 
 KEPT_LINES = 50
 
@@ -80,7 +84,7 @@ class Tunnel:
         self._attempts = attempts
         self._watcher = watcher
 
-    def keep(self) -> None:
+    def keep(self) -> NoReturn:
         """Keep the tunnel until it cannot be had any more, or an exception (a signal) ends this.
 
         Raises:
@@ -90,7 +94,7 @@ class Tunnel:
         while True:
             connection = _Connection(self._argv, self._local, own_session=not self._ask, watcher=self._watcher)
             try:
-                if connection.comes_up():
+                if connection.comes_up(math.inf if self._ask else UP_SECONDS):
                     self._watcher.up(again=stood)
                     failed, stood = 0, True
                     connection.wait()
@@ -144,9 +148,10 @@ class _Connection:
         """Whether trying anew would be in vain."""
         return local_port_failure(self.lines) is not None or any(map(_HOPELESS.search, self.lines))
 
-    def comes_up(self) -> bool:
+    def comes_up(self, limit: float) -> bool:
         """Return whether ssh came to listen at its local end, which it does when it is logged in."""
-        while self._ssh.poll() is None:
+        deadline = time.monotonic() + limit
+        while self._ssh.poll() is None and time.monotonic() < deadline:
             if self._listens():
                 return True
             time.sleep(POLL_SECONDS)

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.e2e.test_terminal import converse
 from tests.notebook.serving import document, eventually, isolated, serving, wait_until_gone
 from tests.program import ROOT, Program
 from tests.remote.servers import SSH, SSHD, Servers, free_port
@@ -99,6 +101,15 @@ def tunnel(laptop: Program, *arguments: str) -> Iterator[Tunnel]:
             process.stdout.close()
 
 
+LOOP = """
+import time
+try:
+    while True:
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
 STANDING_IN = """
 import http.server, sys
 
@@ -138,26 +149,33 @@ def answers(port: int) -> bool:
         return False
 
 
-def test_a_notebook_is_pulled_through(llmenv: Program, laptop: Program, lab_env: Path, tmp_path: Path) -> None:
+def test_a_notebook_is_pulled_through(llmenv: Program, laptop: Program, server_env: Path, tmp_path: Path) -> None:
     """A cell runs through REST and websocket: directly, through a jump of the configuration, and one of ``--via``.
 
     A stall of five seconds only delays it.
     """
     llmenv.environ.update(isolated(tmp_path))
-    with serving(llmenv, "-p", lab_env) as running:
+    with serving(llmenv, "-p", server_env) as running:
         port = str(running.port)
         with tunnel(laptop, "--host", "gpu01", "--port", port) as way:
             assert way.local != running.port
             kernel = running.start_kernel(port=way.local)
             with running.channels(kernel, port=way.local) as ask:
-                assert ask("import sys; print(sys.prefix)").strip() == str(lab_env)
+                assert ask("import sys; print(sys.prefix)").strip() == str(server_env)
                 stall(way.sessions(), 5)
                 assert ask("print(6 * 7)").strip() == "42"
+                interrupt = threading.Timer(1, running.rest, ("POST", f"/api/kernels/{kernel}/interrupt"))
+                interrupt.start()
+                assert ask(LOOP) == "interrupted\n"
+                interrupt.join()
             assert "a Jupyter server answers" in way.log()
             assert "the tunnel broke" not in way.log()
         for arguments in (["--host", "compute"], ["--host", "gpu01", "--via", "login"]):
             with tunnel(laptop, *arguments, "--port", port) as way:
-                assert running.execute(kernel, "print(sys.prefix)", port=way.local).strip() == str(lab_env)
+                assert running.execute(kernel, "print(sys.prefix)", port=way.local).strip() == str(server_env)
+        processes = running.family()[2:]
+        running.rest("DELETE", f"/api/kernels/{kernel}")
+        assert wait_until_gone(processes, 5) == []
 
 
 def stall(processes: list[psutil.Process], seconds: float) -> None:
@@ -186,16 +204,29 @@ def test_a_tunnel_that_breaks_comes_back(laptop: Program) -> None:
         assert answers(way.local)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left(laptop: Program, number: int) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_nothing_is_left(laptop: Program, number: int, code: int) -> None:
     """Neither ssh, nor its jump, nor the port, nor the session on the host."""
     with standing_in() as port, tunnel(laptop, "--host", "compute", "--port", str(port)) as way:
         left = [*way.family(), *way.sessions()]
         assert len(left) >= 4
         way.process.send_signal(number)
-        way.process.wait(10)
+        assert way.process.wait(10) == code
         assert wait_until_gone(left, 5) == []
         assert not answers(way.local)
+
+
+def test_a_question_of_ssh_is_answered_at_the_terminal(laptop: Program, servers: Servers) -> None:
+    """A passphrase is asked for by ssh itself, and Ctrl-C ends both of them."""
+    key = servers.make_key("locked")
+    subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "sesame", "-f", str(key)], check=True)
+    with (servers.folder / "authorized_keys").open("a") as keys:
+        keys.write(key.with_suffix(".pub").read_text())
+    servers.start("asks", client=[f"IdentityFile {key}"])
+    arguments = ("kernel", "tunnel", "--host", "asks", "--port", str(free_port()))
+    code, shown = converse(laptop, {b"passphrase for key": b"sesame\n", b"open ": b"\x03"}, *arguments)
+    assert code == 0, shown
+    assert "stopped; the tunnel is gone" in shown
 
 
 def test_it_gives_up_after_the_attempts(laptop: Program, servers: Servers) -> None:
