@@ -41,8 +41,8 @@ def _disk(scene: Scene) -> Finding:
     if not faults:
         return Finding(Status.PASS, "disks have room", measured, expected, detail=detail)
     faults.sort(key=lambda fault: fault[0] is not Status.FAIL)
-    words = tuple(text for _, text, _ in faults[1:])
-    return Finding(faults[0][0], faults[0][1], measured, expected, _FIXES[faults[0][2]], words + detail)
+    (status, text, name), *others = faults
+    return Finding(status, text, measured, expected, _FIXES[name], (*(words for _, words, _ in others), *detail))
 
 
 def _faults(name: str, place: Mapping[str, Any]) -> list[tuple[Status, str]]:

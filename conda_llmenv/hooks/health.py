@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from conda_llmenv.checks.verdict import counts, passed, sentence, worst_first
@@ -23,8 +24,11 @@ def check_health(prefix: str, *, verbose: bool) -> None:
     from conda.base.constants import OK_MARK, X_MARK
 
     try:
-        if read_state(Path(prefix)) is None:
-            lines = [FOREIGN.format(prefix=prefix)] if verbose else []
+        state = read_state(Path(prefix))
+        if state is None:
+            lines = [FOREIGN.format(prefix=shlex.quote(prefix))] if verbose else []
+        elif state.phase in {Phase.CREATING, Phase.FAILED}:
+            lines = [f"{X_MARK} llmenv never finished this environment{_because(state.reason)}\n"]
         else:
             lines = _looked(Path(prefix), OK_MARK, X_MARK, verbose=verbose)
     except LlmenvError as error:
@@ -40,9 +44,6 @@ def _looked(prefix: Path, good: str, bad: str, *, verbose: bool) -> list[str]:
     from conda_llmenv.cli.verifying import run_ladder, subject_of
     from conda_llmenv.pipeline.verify_tools import VerifyRequest
 
-    state = read_state(prefix)
-    if state is not None and state.phase in {Phase.CREATING, Phase.FAILED}:
-        return [f"{bad} llmenv never finished this environment{_because(state.reason)}\n"]
     report, notices = run_ladder(VerifyRequest(subject_of(prefix), Level.QUICK))
     console.warn_all(notices)
     return health_lines(report, good if passed(report) else bad, verbose=verbose)

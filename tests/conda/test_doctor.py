@@ -52,7 +52,7 @@ def test_an_environment_that_works(conda: Conda, made: Path) -> None:
         "✅ llmenv: still good: nothing has changed since the"
     ]
     assert "imports" not in told
-    assert "  ✓ imports: 1 of 1 modules can be imported" in doctor(conda, "llmenv", "-v")
+    assert "  ✓ imports: 2 of 2 modules can be imported" in doctor(conda, "llmenv", "-v")
 
 
 def test_a_fault_since_then(conda: Conda, made: Path) -> None:
