@@ -97,34 +97,13 @@ class _Ladder:
     """One run: what has been seen so far, and what each check came to."""
 
     def __init__(self, request: VerifyRequest, tools: VerifyTools) -> None:
-        subject = request.subject
         self._tools = tools
         self._checks = _checks(request)
         self._results: dict[str, CheckResult] = {}
         self._charged: set[str] = set()
-        self.scene = Scene(
-            prefix=str(subject.prefix),
-            host=tools.host(),
-            tables=tools.tables(),
-            tier=subject.tier,
-            tier_layer=tools.tier(subject.tier) if subject.cuda_tier and subject.tier else None,
-            cuda_tier=subject.cuda_tier,
-            has_python=tools.has_python(subject.prefix),
-            settings=subject.settings,
-            variables=subject.variables,
-            environ=tools.environ,
-            seen={"activation": (Observation("activation", {"problems": list(tools.activation_problems)}),)},
-        )
-        self.course = Course(
-            level=request.level,
-            worlds=_worlds(request, self.scene.host),
-            folder=tools.folder,
-            root=tools.root,
-            modules=subject.modules,
-            packages=subject.packages,
-            workers=int(subject.settings.get("workers") or DATA_WORKERS),
-        )
-        self.scene = replace(self.scene, ranks=max(self.course.worlds, default=1))
+        scene = _scene(request.subject, tools)
+        self.course = _course(request, tools, scene.host)
+        self.scene = replace(scene, ranks=max(self.course.worlds, default=1))
 
     def climb(self) -> tuple[CheckResult, ...]:
         """Return every result, in the order of the ladder."""
@@ -182,6 +161,37 @@ def _checks(request: VerifyRequest) -> tuple[Check, ...]:
     if unknown:
         raise InputError(f"there is no check {unknown[0]!r}", hint="`llmenv verify --list` names them")
     return with_needed(chosen)
+
+
+def _scene(subject: Subject, tools: VerifyTools) -> Scene:
+    """Return what is known before any probe has looked."""
+    activation = Observation("activation", {"problems": list(tools.activation_problems)})
+    return Scene(
+        prefix=str(subject.prefix),
+        host=tools.host(),
+        tables=tools.tables(),
+        tier=subject.tier,
+        tier_layer=tools.tier(subject.tier) if subject.cuda_tier and subject.tier else None,
+        cuda_tier=subject.cuda_tier,
+        has_python=tools.has_python(subject.prefix),
+        settings=subject.settings,
+        variables=subject.variables,
+        environ=tools.environ,
+        seen={activation.check: (activation,)},
+    )
+
+
+def _course(request: VerifyRequest, tools: VerifyTools, host: HostFacts) -> Course:
+    subject = request.subject
+    return Course(
+        level=request.level,
+        worlds=_worlds(request, host),
+        folder=tools.folder,
+        root=tools.root,
+        modules=subject.modules,
+        packages=subject.packages,
+        workers=int(subject.settings.get("workers") or DATA_WORKERS),
+    )
 
 
 def _worlds(request: VerifyRequest, host: HostFacts) -> tuple[int, ...]:
