@@ -24,8 +24,7 @@ class Scene(Struct, frozen=True):
         has_python: there is, or should be, a Python in it.
         settings: the merged ``verify`` settings of the layers.
         variables: what activation sets.
-        environ: variables of the calling shell that matter to libraries, values masked.
-        ranks: the largest world size of this run.
+        environ: variables of the calling shell.
         seen: id of a check to what was observed for it, one entry a rank (or a world size and rank).
     """
 
@@ -39,7 +38,6 @@ class Scene(Struct, frozen=True):
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}
     environ: Mapping[str, str] = {}
-    ranks: int = 1
     seen: Mapping[str, tuple[Observation, ...]] = {}
 
     def values(self, check: str) -> Mapping[str, Any]:

@@ -55,7 +55,6 @@ class ProbeRun(Struct, frozen=True):
         timeout: seconds after which everything it started is ended.
         ranks: processes under torchrun; 0 for one plain process.
         isolated: Python ignores ``PYTHON*`` variables, the user site and the current folder.
-        drop: variables of the calling shell that the probe must not see.
     """
 
     probe: str
@@ -64,7 +63,6 @@ class ProbeRun(Struct, frozen=True):
     timeout: float = 60.0
     ranks: int = 0
     isolated: bool = True
-    drop: tuple[str, ...] = ()
 
 
 class ProbeEnd(Struct, frozen=True):

@@ -101,9 +101,8 @@ class _Ladder:
         self._checks = _checks(request)
         self._results: dict[str, CheckResult] = {}
         self._charged: set[str] = set()
-        scene = _scene(request.subject, tools)
-        self.course = _course(request, tools, scene.host)
-        self.scene = replace(scene, ranks=max(self.course.worlds, default=1))
+        self.scene = _scene(request.subject, tools)
+        self.course = _course(request, tools, self.scene.host)
 
     def climb(self) -> tuple[CheckResult, ...]:
         """Return every result, in the order of the ladder."""

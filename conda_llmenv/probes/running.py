@@ -63,8 +63,8 @@ def _argv(prefix: Path, run: ProbeRun) -> list[str]:
 def _environ(environ: Mapping[str, str], run: ProbeRun) -> dict[str, str]:
     """Return the variables of a probe; a torchrun started in it starts ranks that find the same."""
     if not run.isolated:
-        return {name: value for name, value in environ.items() if name not in run.drop}
-    dropped = {*run.drop, *PYTHON_VARIABLES, *RANK_VARIABLES}
+        return dict(environ)
+    dropped = {*PYTHON_VARIABLES, *RANK_VARIABLES}
     return {
         **{name: value for name, value in environ.items() if name not in dropped},
         "PYTHONNOUSERSITE": "1",
