@@ -52,6 +52,8 @@ def add(
 
 
 def _register(request: RemoteRequest) -> Kernelspec:
+    console.say(f"looking at {request.prefix} on {request.host}")
+
     def install(made: Path, name: str) -> Path:
         return registering.install(made, request.kernels, name)
 

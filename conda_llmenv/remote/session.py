@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -22,6 +24,9 @@ KEPT_LINES = 50
 
 GRACE_SECONDS = 3.0
 """How long ssh may take to end by itself: the supervisor gives the kernel two of these."""
+
+JOIN_SECONDS = 1.0
+"""How long the rest of what an ended ssh wrote may take to be read."""
 
 _TAKEN = re.compile(r"cannot listen to (?:port: |path: )(\S+)")
 """What ssh says when it cannot listen at one of the local ends."""
@@ -69,7 +74,7 @@ class Session:
     def poll(self) -> int | None:
         """Return None while the kernel runs, else its exit code, or ssh's where the connection ended first."""
         if self.code is None and self._ssh.poll() is not None:
-            self._join()  # the last event may still be on its way through the pipe
+            self._threads[1].join(JOIN_SECONDS)  # the last event may still be on its way through the pipe
             if self.code is None:
                 return self._ssh.returncode or SSH_FAILED
         return self.code
@@ -93,13 +98,11 @@ class Session:
             self._ssh.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self._ssh.wait(1)
-        self._ssh.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._ssh.pid, signal.SIGKILL)  # the ssh to a jump host, too, if it is stuck
         self._ssh.wait()
-        self._join()
-
-    def _join(self) -> None:
         for thread in self._threads[1:]:
-            thread.join(1)
+            thread.join(JOIN_SECONDS)
 
     def _write(self, pipe: IO[bytes]) -> None:
         with pipe as stdin, suppress(OSError):

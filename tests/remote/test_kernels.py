@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.remote.conftest import make_environment
-from tests.remote.world import World, started
+from tests.remote.world import World, started, wait_for_end
 
 pytestmark = [pytest.mark.ssh, pytest.mark.xdist_group("ssh")]
 
@@ -75,7 +75,7 @@ def test_a_host_behind_a_jump_host(world: World) -> None:
 
 
 def test_no_secret_shows(world: World) -> None:
-    """The key is in no command line, what holds it is its owner's, and no variable of the laptop gets there."""
+    """The key is in no command line, no variable of the laptop gets there, and the kernel opens no port."""
     client = world.client()
     kernel = started(client, "there")
     lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
@@ -86,18 +86,8 @@ def test_no_secret_shows(world: World) -> None:
     assert kernel["key"] in (kernel["folder"] / "connection.json").read_text()
     assert client.text("import os; print('SECRET_OF_THE_LAPTOP' in os.environ)") == "False"
     assert client.text("import os; print(open(f'/proc/{os.getppid()}/environ').read().count('hunter2'))") == "0"
-
-
-def test_the_kernel_listens_at_no_port(world: World) -> None:
-    """On a host that many share, nobody else can read along."""
-    client = world.client()
-    kernel = started(client, "there")
-    listening = [
-        connection.laddr.port
-        for connection in psutil.Process(kernel["pid"]).net_connections("tcp")
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.ip != "127.0.0.1"
-    ]
-    assert not listening
+    connections = psutil.Process(kernel["pid"]).net_connections("tcp")
+    assert not [one for one in connections if one.status == psutil.CONN_LISTEN and one.laddr.ip != "127.0.0.1"]
 
 
 def test_an_environment_with_an_odd_path(world: World) -> None:
@@ -141,11 +131,27 @@ def test_ssh_is_killed(world: World) -> None:
     assert not kernel["folder"].exists()
 
 
+def test_ssh_stands_still(world: World) -> None:
+    """When no sign of life comes through any more the kernel there ends, though nothing was closed."""
+    world.register("gpu01", name="still")
+    world.hasten("still")
+    client = world.client()
+    kernel = started(client, "still")
+    ssh = next(child for child in psutil.Process(client.process.pid).children() if child.name() == "ssh")
+    ssh.suspend()
+    wait_for_end(kernel["pid"])
+    ssh.resume()
+    world.wait_until_gone()
+    assert not client.ask("alive")["alive"]
+
+
 def test_the_session_is_killed(world: World) -> None:
     """When the server ends the session there the kernel ends with it."""
+    world.servers.start("cut")  # newer servers shut out for a while whoever had a session that crashed
+    world.register("cut", name="cut")
     client = world.client()
-    started(client, "there")
-    for session in psutil.Process(world.servers.running["gpu01"].pid).children():
+    started(client, "cut")
+    for session in psutil.Process(world.servers.running["cut"].pid).children():
         session.kill()
     world.wait_until_gone()
     assert not client.ask("alive")["alive"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import time
@@ -14,7 +13,7 @@ import psutil
 import pytest
 
 from conda_llmenv.process import run
-from tests.remote.world import World, started
+from tests.remote.world import World, started, wait_for_end
 
 pytestmark = [pytest.mark.ssh, pytest.mark.xdist_group("ssh")]
 
@@ -101,10 +100,7 @@ def test_a_stall_is_survived(world: World, link: Link) -> None:
 
 def test_a_lost_network_ends_both_sides(world: World, link: Link) -> None:
     """The network goes away for good: each side ends what it has by itself, and the client knows."""
-    path = world.kernels / "far" / "kernel.json"
-    spec = json.loads(path.read_text())
-    spec["metadata"]["kernel_provisioner"]["config"]["keepalive"] = 1  # instead of ten seconds: gone in a tenth
-    path.write_text(json.dumps(spec))
+    world.hasten("far")
     client = world.client(link.laptop)
     kernel = started(client, "far")
     ssh = next(child for child in psutil.Process(client.process.pid).children() if child.name() == "ssh")
@@ -114,11 +110,3 @@ def test_a_lost_network_ends_both_sides(world: World, link: Link) -> None:
     assert not Path(kernel["folder"]).exists()
     link.up()
     world.wait_until_gone(seconds=20)
-
-
-def wait_for_end(*pids: int, seconds: float = 15) -> None:
-    """Wait for processes to end."""
-    deadline = time.monotonic() + seconds
-    while left := [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)

@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 RECORD = b"\x1e"
 
@@ -37,11 +37,11 @@ STARTING_PAUSE, RUNNING_PAUSE = 0.02, 1.0
 class Supervisor:
     """One kernel and the connection it belongs to."""
 
-    def __init__(self, start: Dict[str, Any]) -> None:
+    def __init__(self, start: Dict[str, Any], unread: bytes) -> None:
         self.start = start
         self.folder: str = start["folder"]
         self.untold = b""
-        self.unread = b""
+        self.unread = unread
         self.listening = False
         self.woken, waker = os.pipe()
         os.set_blocking(waker, False)
@@ -176,17 +176,27 @@ def stop(*_: Any) -> None:
     raise SystemExit(1)
 
 
+def received() -> Tuple[bytes, bytes, bytes]:
+    """Return the first line, its end, and what came with it."""
+    data = b""
+    while b"\n" not in data:
+        more = os.read(0, 65536)
+        if not more:
+            break
+        data += more
+    return data.partition(b"\n")
+
+
 def supervise() -> None:
     """Read what to start, and look after it."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, stop)
-    with open(0, "rb", buffering=0, closefd=False) as stdin:
-        line = stdin.readline()
-    if not line.endswith(b"\n"):
+    line, end, rest = received()
+    if not end:
         return  # the other end was gone before it had said what to start
     os.set_blocking(1, False)
     try:
-        Supervisor(json.loads(line)).run()
+        Supervisor(json.loads(line), rest).run()
     except BrokenPipeError:
         pass  # the connection ended while it was being told something
     except OSError as error:
