@@ -28,8 +28,8 @@ ENVIRON: Mapping[str, str] = {"PYTHONNOUSERSITE": "1"}
 SECONDS = 120.0
 """How long making a kernelspec may take: importing ipykernel from a cold network disk takes its time."""
 
-TRIES = 5
-"""Times to try again where another process has put one of ours in the same place meanwhile."""
+TRIES, EXCHANGES = 5, 100
+"""Times to look again, and to try again, where other processes put some of ours in the same place meanwhile."""
 
 PAUSE = 0.02
 
@@ -165,7 +165,7 @@ def _publish(made: Path, target: Path) -> None:
         for name in names:
             _flush(Path(folder, name))
         _flush(Path(folder))
-    for number in range(TRIES):
+    for number in range(EXCHANGES):
         old = made.with_name(f"old{number}")
         with suppress(FileNotFoundError):
             _aside(target, old)
@@ -176,8 +176,9 @@ def _publish(made: Path, target: Path) -> None:
             if os.path.lexists(old) and not os.path.lexists(target):
                 old.rename(target)
             another = error.errno in {errno.ENOTEMPTY, errno.EEXIST}  # of ours, by another process just now
-            if not another or number == TRIES - 1:
+            if not another or number == EXCHANGES - 1:
                 raise
+            time.sleep(PAUSE * number / EXCHANGES)
     _flush(target.parent)
 
 
