@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -28,8 +29,8 @@ ENVIRON: Mapping[str, str] = {"PYTHONNOUSERSITE": "1"}
 SECONDS = 120.0
 """How long making a kernelspec may take: importing ipykernel from a cold network disk takes its time."""
 
-TRIES, EXCHANGES = 5, 100
-"""Times to look again, and to try again, where other processes put some of ours in the same place meanwhile."""
+TRIES = 5
+"""Times to look at what is not ours: where ours are exchanged, there is nothing for a moment."""
 
 PAUSE = 0.02
 
@@ -103,7 +104,8 @@ def remove(spec: Kernelspec) -> None:
         LlmenvError: it cannot be removed.
     """
     check_replaceable(spec.folder)
-    with _failures("remove", spec.folder), _workplace(spec.folder.parent) as work, suppress(FileNotFoundError):
+    kernels = spec.folder.parent
+    with _failures("remove", spec.folder), _workplace(kernels) as work, _alone(kernels), suppress(FileNotFoundError):
         _aside(spec.folder, work / "old")
     _flush(spec.folder.parent)
 
@@ -165,21 +167,29 @@ def _publish(made: Path, target: Path) -> None:
         for name in names:
             _flush(Path(folder, name))
         _flush(Path(folder))
-    for number in range(EXCHANGES):
-        old = made.with_name(f"old{number}")
+    old = made.with_name("old")
+    with _alone(target.parent):
         with suppress(FileNotFoundError):
             _aside(target, old)
         try:
             made.rename(target)
-            break
-        except OSError as error:
+        except BaseException:
             if os.path.lexists(old) and not os.path.lexists(target):
                 old.rename(target)
-            another = error.errno in {errno.ENOTEMPTY, errno.EEXIST}  # of ours, by another process just now
-            if not another or number == EXCHANGES - 1:
-                raise
-            time.sleep(PAUSE * number / EXCHANGES)
-    _flush(target.parent)
+            raise
+        _flush(target.parent)
+
+
+@contextmanager
+def _alone(kernels: Path) -> Iterator[None]:
+    """Keep other processes of ours from exchanging what is in the folder, where its file system has such locks."""
+    descriptor = os.open(kernels, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _aside(target: Path, old: Path) -> None:

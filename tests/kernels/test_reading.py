@@ -108,8 +108,8 @@ def test_what_changes_hands_meanwhile_goes_back(tmp_path: Path) -> None:
 def test_many_at_once_leave_one(tmp_path: Path) -> None:
     """Processes that register the same name at the same time all end well, and nothing of theirs is left."""
     made = written(tmp_path / "made", OURS)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: registering.install(made, tmp_path / "kernels", "k"), range(40)))
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda _: registering.install(made, tmp_path / "kernels", "k"), range(18)))
     assert [path.name for path in (tmp_path / "kernels").iterdir()] == ["k"]
     assert read_kernelspec(tmp_path / "kernels/k").ours  # type: ignore[union-attr]  # it is there
 
