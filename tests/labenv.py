@@ -53,6 +53,8 @@ def server_env(lab_env: Path) -> Path:
             subprocess.run(["cp", "-al", str(lab_env), str(copy)], check=True)
             shutil.rmtree(next(copy.glob("lib/python3.*/site-packages/jupyterlab-*.dist-info")))
             shutil.rmtree(copy / "etc" / "jupyter")
+            for grammar in copy.glob("lib/python3.*/site-packages/rfc3987_syntax"):
+                shutil.rmtree(grammar)  # optional, and more than a second of compiling at each start
             copy.rename(prefix)
     return prefix
 

@@ -21,12 +21,11 @@ PROGRAMS = ("jupyter-lab", "jupyter-notebook", "jupyter-server")
 
 TITLES = {
     "jupyterlab": "JupyterLab",
-    "notebook": "Jupyter Notebook",
-    "nbclassic": "the classic Jupyter Notebook",
-    "jupyter_server": "Jupyter Server (no page of its own)",
+    "nbclassic": "Jupyter's classic notebook",
+    "jupyter_server": "Jupyter Server, without pages,",
 }
 
-PAGES = {"jupyterlab": "/lab", "notebook": "/tree", "nbclassic": "/tree"}
+PAGES = {"jupyterlab": "/lab", "nbclassic": "/tree"}
 
 
 class FoundServer(Struct, frozen=True):

@@ -87,6 +87,7 @@ def test_a_notebook_runs_in_the_activated_environment_and_only_here(
     config = tmp_path / "jupyter_config_dir" / "jupyter_server_config.py"
     config.parent.mkdir()
     config.write_text(HOSTILE)
+    config.with_name("jupyter_lab_config.py").write_text(HOSTILE.replace("ServerApp", "LabApp"))
     with serving(jupyter, "-p", lab_env) as running:
         printed = running.execute(running.start_kernel(), SEEN)
         assert json.loads(printed) == [str(lab_env), "a b", "a b$c", str(lab_env), False]

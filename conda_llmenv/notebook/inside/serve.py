@@ -21,12 +21,17 @@ NEEDED = ("jupyter_server", 2)
 """What all of them run on; 2.0 is the first in which one option decides about the token."""
 
 SERVERS = (
-    ("jupyterlab", 4, "jupyterlab.labapp"),
-    ("notebook", 7, "notebook.app"),
-    ("nbclassic", 1, "nbclassic.notebookapp"),
-    ("jupyter_server", 2, "jupyter_server.serverapp"),
+    ("jupyterlab", 4, "jupyterlab.labapp", "LabApp"),
+    ("nbclassic", 1, "nbclassic.notebookapp", "NotebookApp"),
+    ("jupyter_server", 2, "jupyter_server.serverapp", "ServerApp"),
 )
-"""The distributions that bring a server, the best first: name, first version that runs on jupyter_server 2, module."""
+"""What brings a server, the best first: distribution, first version that runs on jupyter_server 2, module, class.
+
+Notebook 7 requires JupyterLab, which then serves its page, too.
+"""
+
+OTHERS = ("notebook",)
+"""What people may take for a server that could be used: Notebook 6 is one of its own."""
 
 
 def version(distribution: str) -> str:
@@ -46,13 +51,13 @@ def is_from(found: str, major: int) -> bool:
 def find() -> dict[str, str]:
     """Return name and version of the best server that is there, or what is there and too old."""
     old = []
-    for name, major, _ in SERVERS:
+    for name, major, *_ in SERVERS:
         found = version(name)
         if is_from(found, major) and is_from(version(NEEDED[0]), NEEDED[1]):
             return {"name": name, "version": found}
         if found:
             old.append(f"{name} {found}")
-    return {"old": ", ".join(old)}
+    return {"old": ", ".join([*old, *(f"{name} {version(name)}" for name in OTHERS if version(name))])}
 
 
 def kernels() -> list[str]:
@@ -63,7 +68,7 @@ def kernels() -> list[str]:
     return [kernel["spec"]["argv"][0] for kernel in found if kernel["spec"]["argv"]]
 
 
-def options(port: str, token: str) -> list[str]:
+def options(application: str, port: str, token: str) -> list[str]:
     """Return what holds whatever the configuration says: this machine alone, that port, and the token as the only key.
 
     They are given to the server inside the process, where no other account can read them.
@@ -79,6 +84,7 @@ def options(port: str, token: str) -> list[str]:
         "ServerApp.keyfile": "",
         "ServerApp.allow_remote_access": "False",
         "ServerApp.open_browser": "False",
+        f"{application}.open_browser": "False",
         "ServerApp.identity_provider_class": provider,
         "IdentityProvider.token": token,
         "PasswordIdentityProvider.token": token,
@@ -119,10 +125,11 @@ def run(name: str, port: str, arguments: list[str]) -> None:
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # os.devnull is no path to look at
         os.dup2(nothing.fileno(), 0)
     threading.Thread(target=end_with, args=(pipe,), daemon=True).start()
-    module = importlib.import_module({name: module for name, _, module in SERVERS}[name])
+    path, application = next((path, application) for known, _, path, application in SERVERS if known == name)
+    module = importlib.import_module(path)
     sys.argv = [name]  # what it would call itself in its messages
     launch = getattr(module, "main", None) or module.launch_new_instance
-    launch([*arguments, *options(port, token)])
+    launch([*arguments, *options(application, port, token)])
 
 
 if __name__ == "__main__":
