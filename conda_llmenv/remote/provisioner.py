@@ -68,7 +68,7 @@ class SSHProvisioner(LocalProvisioner):
         """Connect, start the kernel, and return where it is reached from here.
 
         Raises:
-            RuntimeError: it could not be started; one sentence and a next step.
+            RuntimeError: it could not be started, or ssh not; one sentence and a next step.
         """
         self.cwd = kwargs.get("cwd") or ""
         session_name = (kwargs.get("env") or {}).get("JPY_SESSION_NAME", "")
@@ -77,6 +77,8 @@ class SSHProvisioner(LocalProvisioner):
         except LlmenvError as error:
             hint = f"; {error.hint}" if error.hint else ""
             raise RuntimeError(f"{error.message}{hint}") from error
+        except OSError as error:
+            raise RuntimeError(f"ssh cannot be started: {error.strerror}; install OpenSSH's client") from error
 
     async def poll(self) -> int | None:
         """Return None while the kernel runs."""

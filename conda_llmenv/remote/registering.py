@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -156,8 +157,9 @@ def _short(host: str) -> str:
 def _facts(host: str, prefix: str, result: CommandResult) -> dict[str, Any]:
     _, separator, text = result.stdout.rpartition(RECORD)
     if result.returncode == 0 and separator:
-        facts: dict[str, Any] = json.loads(text.partition("\n")[0])
-        return facts
+        with suppress(ValueError):  # a shell there may print anything, before and after
+            facts: dict[str, Any] = json.loads(text.partition("\n")[0])
+            return facts
     raise explain(host, prefix, result.returncode, result.stderr.splitlines())
 
 

@@ -182,6 +182,14 @@ def test_the_host_goes_away_after_registering(world: World) -> None:
     assert "; check the network" in answer["error"]
 
 
+def test_no_ssh_here(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without OpenSSH both registering and starting say so."""
+    answer = world.client(PATH=str(tmp_path)).ask("start", kernel="there")
+    assert answer["error"] == "ssh cannot be started: No such file or directory; install OpenSSH's client"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refused(world, "gpu01").message == "ssh cannot be started: No such file or directory"
+
+
 def test_a_host_that_forbids_forwarding(world: World) -> None:
     """The kernel there is ended, and the administrators' word for what is missing is named."""
     world.servers.start("strict", "AllowStreamLocalForwarding no")
