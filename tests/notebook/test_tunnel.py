@@ -152,7 +152,7 @@ def answers(port: int) -> bool:
 def test_a_notebook_is_pulled_through(llmenv: Program, laptop: Program, server_env: Path, tmp_path: Path) -> None:
     """A cell runs through REST and websocket: directly, through a jump of the configuration, and one of ``--via``.
 
-    A stall of five seconds only delays it.
+    A stall of five seconds only delays it, and what is in the kernel is still there when the tunnel is back.
     """
     llmenv.environ.update(isolated(tmp_path))
     with serving(llmenv, "-p", server_env) as running:
@@ -170,6 +170,10 @@ def test_a_notebook_is_pulled_through(llmenv: Program, laptop: Program, server_e
                 interrupt.join()
             assert "a Jupyter server answers" in way.log()
             assert "the tunnel broke" not in way.log()
+            running.execute(kernel, "kept = 1", port=way.local)
+            way.family()[1].kill()
+            assert eventually(lambda: "is back" in way.log())
+            assert running.execute(kernel, "print(kept)", port=way.local) == "1\n"
         for arguments in (["--host", "compute"], ["--host", "gpu01", "--via", "login"]):
             with tunnel(laptop, *arguments, "--port", port) as way:
                 assert running.execute(kernel, "print(sys.prefix)", port=way.local).strip() == str(server_env)
@@ -283,17 +287,32 @@ def test_a_changed_host_key_ends_it_at_once(laptop: Program, servers: Servers) -
     assert "the host key of changed is not the one known for it" in done.stderr
 
 
-def test_ssh_s_own_reasons(laptop: Program, servers: Servers) -> None:
-    """In one sentence each: a login that is refused, a host that is not there, a name that nobody knows."""
-    servers.start("strict", client=["IdentityFile /dev/null"])
-    port = ["--port", str(free_port())]
-    done = laptop("kernel", "tunnel", "--host", "nobody.invalid", *port)
+def test_a_host_key_that_is_not_known_is_not_taken(laptop: Program, servers: Servers) -> None:
+    """Without a terminal nobody can be asked."""
+    known = servers.known.read_text()
+    servers.start("unknown")
+    servers.known.write_text(known)
+    done = laptop("kernel", "tunnel", "--host", "unknown", "--port", str(free_port()))
     assert done.code == 1
-    assert "nobody.invalid cannot be found" in done.stderr
-    servers.stop("strict")
-    done = laptop("kernel", "tunnel", "--host", "strict", *port)
-    assert "strict cannot be reached" in done.stderr
-    assert "Connection refused" in done.stderr
+    assert "the host key of unknown is not known yet" in done.stderr
+    assert servers.known.read_text() == known
+
+
+def test_ssh_s_own_reasons(laptop: Program, servers: Servers) -> None:
+    """In one sentence each: a name that nobody knows, a login that is refused, a host where no server runs."""
+    port = str(free_port())
+    servers.start("strict", "AuthorizedKeysFile /dev/null")
+    for host, told in (("nobody.invalid", "cannot be found"), ("strict", "refuses the login"), ("strict", "refused")):
+        done = laptop("kernel", "tunnel", "--host", host, "--port", port)
+        assert done.code == 1
+        assert f"{host} " in done.stderr
+        assert told in done.stderr
+        if told == "refuses the login":
+            servers.stop("strict")
+
+
+def test_local_ports_that_are_taken(laptop: Program, servers: Servers) -> None:
+    """The port that is asked for, and one that the configuration of ssh wants besides."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -301,3 +320,16 @@ def test_ssh_s_own_reasons(laptop: Program, servers: Servers) -> None:
         done = laptop("kernel", "tunnel", "--host", "gpu01", "--port", "1", "--local-port", taken)
         assert done.code == 2
         assert f"port {taken} is taken" in done.stderr
+        servers.start("wants", client=[f"LocalForward 127.0.0.1:{taken} localhost:1"])
+        done = laptop("kernel", "tunnel", "--host", "wants", "--port", "1")
+        assert done.code == 1
+        assert "a port on this machine that ssh was to listen at is taken" in done.stderr
+
+
+def test_the_local_end_is_open_to_this_machine_alone(laptop: Program, servers: Servers) -> None:
+    """Whatever the configuration of ssh says."""
+    servers.start("gateway", client=["GatewayPorts yes", "ControlMaster auto", f"ControlPath {servers.folder}/shared"])
+    with tunnel(laptop, "--host", "gateway", "--port", "1") as way:
+        listening = [one.laddr for one in way.family()[1].net_connections("tcp") if one.status == psutil.CONN_LISTEN]
+        assert [(one.ip, one.port) for one in listening] == [("127.0.0.1", way.local)]
+        assert not (servers.folder / "shared").exists()
