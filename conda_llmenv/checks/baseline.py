@@ -28,8 +28,11 @@ SLOWER, MUCH_SLOWER = 0.93, 0.85
 """Parts of the median below which the throughput of a GPU is warned of; there the figures of one card and driver agree
 within a few percent."""
 
-NOISY = 2.0
-"""How many times slower than the median anything else has to be: processors, disks and the seconds of a check."""
+NOISY = 4.0
+"""How many times slower than the median anything else has to be: processors, disks and the seconds of a check.
+
+Other work on the same machine makes them two to three times slower (measured with a load of three a core).
+"""
 
 DEVIATIONS = 3.0
 """Median absolute deviations from the median within which a value is nothing new."""

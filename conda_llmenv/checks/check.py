@@ -25,7 +25,7 @@ class Check(Struct, frozen=True):
         group: the line of the report it stands in.
         level: the lowest level that runs it.
         judge: see :data:`Judge`.
-        fix: the next step where the finding names none.
+        fix: the next step where the finding names none; ``{prefix}`` in it stands for the environment.
         probe: module in ``probes/inside`` that observes it; an empty string where :class:`Scene` holds all of it.
         reads: the check whose observation is judged; its own where this is empty.
         needs: ids of checks that must not have failed; it is skipped where one has.

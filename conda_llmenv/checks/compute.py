@@ -39,7 +39,8 @@ CHECKS: tuple[Check, ...] = (
         "compute",
         Level.FULL,
         repeatability,
-        fix="OMP_NUM_THREADS=1 llmenv verify --only repeatability: what then repeats itself was a race of threads",
+        fix="OMP_NUM_THREADS=1 llmenv verify -p {prefix} --only repeatability: "
+        "what then repeats itself was a race of threads",
         probe="compute",
         needs=("torch-import",),
         timeout=60.0,

@@ -21,7 +21,8 @@ CHECKS = (
         title="collectives are exact on every rank",
         judge=exact,
         needs=("torch-import",),
-        fix="`NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify --only collectives` tells where ranks wait; "
+        fix="`NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify -p {prefix} --only collectives` "
+        "tells where ranks wait; "
         "on a machine with several networks set NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME to the right one",
     ),
     _check(
@@ -29,20 +30,22 @@ CHECKS = (
         title="collectives are as fast as they were",
         judge=bandwidth,
         needs=("torch-import", "collectives"),
-        fix="`NCCL_DEBUG=INFO llmenv verify --only bandwidth` tells which links are used",
+        fix="`NCCL_DEBUG=INFO llmenv verify -p {prefix} --only bandwidth` tells which links are used",
     ),
     _check(
         id="ddp-step",
         title="a DDP step is that of one process",
         judge=ddp,
         needs=("torch-import", "collectives"),
-        fix="`TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify --only ddp-step` tells which collective does not match",
+        fix="`TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify -p {prefix} --only ddp-step` "
+        "tells which collective does not match",
     ),
     _check(
         id="fsdp-step",
         title="an FSDP step is that of one process",
         judge=fsdp,
         needs=("torch-import", "collectives"),
-        fix="`TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify --only fsdp-step` tells which collective does not match",
+        fix="`TORCH_DISTRIBUTED_DEBUG=DETAIL llmenv verify -p {prefix} --only fsdp-step` "
+        "tells which collective does not match",
     ),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -24,7 +26,7 @@ def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
         return report  # it is all that is asked of this environment
     last = _last_run(report, tools.earlier(request.subject.prefix, report.fingerprint), level)
     if last is None or not proves(last):
-        return replace(report, results=(*report.results, _unproven(last, level)))
+        return replace(report, results=(*report.results, _unproven(last, request.subject.prefix, level)))
     looked_at = {result.id for result in report.results}
     kept = tuple(replace(result, reused=True) for result in last.results if result.id not in looked_at)
     return replace(
@@ -54,7 +56,7 @@ def _identity(report: Report) -> tuple[object, ...]:
     return report.prefix, report.fingerprint, report.hostname, host.driver, host.gpus, host.glibc, host.cpu_level
 
 
-def _unproven(last: Report | None, level: Level) -> CheckResult:
+def _unproven(last: Report | None, prefix: Path, level: Level) -> CheckResult:
     if last is None:
         summary = f"no {level.word} run on this machine is on record for the environment as it is now"
     elif last.unproven:
@@ -65,6 +67,6 @@ def _unproven(last: Report | None, level: Level) -> CheckResult:
         Status.FAIL,
         summary,
         expected="a pass with the same packages, driver, cards and machine",
-        fix=f"run `llmenv verify --{level.word}` here once; --quick then takes seconds",
+        fix=f"run `llmenv verify -p {shlex.quote(str(prefix))} --{level.word}` here once; --quick then takes seconds",
     )
     return CheckResult(PROOF, RECORD, "a whole pass is on record", Level.QUICK, finding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -141,6 +142,7 @@ class _Ladder:
     def _conclude(self, check: Check, finding: Finding) -> None:
         if not finding.fix and finding.status not in {Status.PASS, Status.SKIP}:
             finding = replace(finding, fix=check.fix)
+        finding = replace(finding, fix=finding.fix.replace("{prefix}", shlex.quote(self.scene.prefix)))
         seconds = 0.0 if finding.status is Status.SKIP else self._seconds(check.observed)
         result = CheckResult(check.id, check.group, check.title, check.level, finding, round(seconds, 3))
         self._results[check.id] = result

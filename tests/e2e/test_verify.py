@@ -143,7 +143,7 @@ def test_the_preflight_stands_on_a_pass(llmenv: Program, prefix: Path) -> None:
     (site / "new.py").write_text("")
     changed = llmenv("verify", "-p", prefix, "--quick")
     assert changed.code == 1
-    assert "verify --full" in changed.stdout
+    assert f"llmenv verify -p {prefix} --full" in changed.stdout
 
 
 def test_the_preflight_does_not_stand_on_a_pass_elsewhere(llmenv: Program, prefix: Path) -> None:

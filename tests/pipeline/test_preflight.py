@@ -81,7 +81,7 @@ def test_after_a_failure_an_earlier_pass_stands_no_more(newest: Report, reason: 
     (line,) = [one for one in found.results if one.id == PROOF]
     assert line.status is Status.FAIL
     assert reason in line.finding.summary
-    assert "llmenv verify --full" in line.finding.fix
+    assert "llmenv verify -p /envs/sft --full" in line.finding.fix
     assert not found.reused_from
 
 
