@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from conda_llmenv.cli import console
+from conda_llmenv.errors import LlmenvError
+from conda_llmenv.page.taming import tamed
 
 
 def until_stopped(work: Callable[[], int], stopped: str) -> int:
@@ -25,6 +27,13 @@ def until_stopped(work: Callable[[], int], stopped: str) -> int:
     except Signalled as signalled:
         say(stopped)
         return 0 if signalled.number == signal.SIGINT else 128 + signalled.number
+
+
+def say_failure(failure: LlmenvError) -> None:
+    """Print a failure to stderr where standard output belongs to a document that is out already."""
+    say("\n  ".join([f"error: {failure.message}", *map(tamed, failure.details)]))
+    if failure.hint:
+        say(f"hint: {failure.hint}")
 
 
 def say(text: str) -> None:

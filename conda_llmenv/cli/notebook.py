@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from conda_llmenv.cli.foreground import say, until_stopped
+from conda_llmenv.cli.foreground import say, say_failure, until_stopped
 from conda_llmenv.cli.options import json_option, target_options
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class _Run:
         finally:
             server.stop()
         if not code:
-            say("the server was shut down from the browser")
+            say("the server was shut down")
         elif self._as_json:  # the one document has been printed
-            self._log.failure(server.ended())
+            say_failure(server.ended())
         else:
             raise server.ended()
         return 1 if code else 0

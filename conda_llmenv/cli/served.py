@@ -13,7 +13,7 @@ from pathlib import Path
 from conda_llmenv import process
 from conda_llmenv.cli import console
 from conda_llmenv.cli.foreground import say
-from conda_llmenv.errors import InputError, LlmenvError
+from conda_llmenv.errors import InputError
 from conda_llmenv.notebook.found import FoundServer, find_elsewhere, find_server, has_kernel
 from conda_llmenv.notebook.ssh_lines import Route, laptop_line
 from conda_llmenv.page.taming import tamed
@@ -36,10 +36,6 @@ class Log:
         """Take a line of the server's, from its reader thread."""
         if self._is_open or _SERIOUS.match(text):
             say(tamed(text))
-
-    def failure(self, failure: LlmenvError) -> None:
-        """Print a failure where standard output belongs to a document that is out already."""
-        say("\n  ".join([f"error: {failure.message}", *map(tamed, failure.details)]))
 
 
 def choose_server(prefix: Path) -> tuple[FoundServer, dict[str, str]]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from conda_llmenv.cli import console
-from conda_llmenv.cli.foreground import say, until_stopped
+from conda_llmenv.cli.foreground import say, say_failure, until_stopped
 from conda_llmenv.cli.options import json_option
-from conda_llmenv.errors import InputError
+from conda_llmenv.errors import InputError, LlmenvError
 
 if TYPE_CHECKING:
     from conda_llmenv.notebook.ssh_lines import Route
@@ -21,6 +21,9 @@ PORT = click.IntRange(1, 65535)
 
 FIRST_PORT = 8888
 """Jupyter's own."""
+
+LOWEST_PORT = 1024
+"""Below it only root may listen."""
 
 
 @click.command()
@@ -62,11 +65,13 @@ def tunnel(
         raise InputError("ssh is not on PATH", hint="install OpenSSH's client")
     watcher = _Told(route, local, port, as_json=as_json)
     kept = Tunnel(route, local, port, ask=ask, attempts=attempts, watcher=watcher)
-    return until_stopped(kept.keep, "stopped; the tunnel is gone")
-
-
-LOWEST_PORT = 1024
-"""Below it only root may listen."""
+    try:
+        return until_stopped(kept.keep, "stopped; the tunnel is gone")
+    except LlmenvError as failure:
+        if not (as_json and watcher.has_printed):
+            raise
+        say_failure(failure)  # the one document has been printed
+        return failure.exit_code
 
 
 def _print(route: Route, local: int, remote: int, line: str, *, as_json: bool) -> None:
@@ -90,6 +95,7 @@ class _Told:
         self._remote = remote
         self._as_json = as_json
         self._refused = ""
+        self.has_printed = False
 
     def up(self, *, again: bool) -> None:
         from conda_llmenv.notebook.ssh_lines import tunnel_argv
@@ -101,6 +107,7 @@ class _Told:
         else:
             line = shlex.join(tunnel_argv(self._route, self._local, self._remote, ask=True))
             _print(self._route, self._local, self._remote, line, as_json=self._as_json)
+            self.has_printed = True
         if server_answers(self._local):
             say("a Jupyter server answers; its token was shown where it was started")
 

@@ -19,6 +19,10 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed"),
 ]
 
+CELL = ".jp-Notebook .jp-CodeCell .cm-content"
+
+CODE = "import sys; print(sys.prefix)"
+
 PICTURE = "LLMENV_LAB_PICTURE"
 """A file that a picture of the page is written to, for people."""
 
@@ -35,8 +39,11 @@ def test_a_cell_runs_in_the_environment(llmenv: Program, lab_env: Path, tmp_path
         tab.write(running.token)
         tab.press_enter()
         tab.click(f'.jp-LauncherCard[data-category="Notebook"][title={json.dumps(title)}]')
-        tab.click(".jp-Notebook .jp-CodeCell .cm-content")
-        tab.write("import sys; print(sys.prefix)")
+        tab.wait_for("document.body.innerText.includes('| Idle')")  # until then the cells may be drawn anew
+        tab.click(CELL)
+        tab.wait_for(f"document.querySelector('{CELL}').contains(document.activeElement)")
+        tab.write(CODE)
+        tab.wait_for(f"document.querySelector('{CELL}').innerText.trim() == {json.dumps(CODE)}")
         tab.press_enter(SHIFT)
         shown = tab.wait_for("(node => node && node.innerText)(document.querySelector('.jp-OutputArea-output'))")
         assert shown.strip() == str(lab_env)

@@ -202,7 +202,7 @@ def test_shut_down_from_the_browser(jupyter: Program, server_env: Path) -> None:
     with serving(jupyter, "-p", server_env) as running:
         running.rest("POST", "/api/shutdown")
         assert running.process.wait(30) == 0
-        assert "shut down from the browser" in running.log()
+        assert "the server was shut down" in running.log()
 
 
 def test_a_port_that_is_taken(jupyter: Program, server_env: Path) -> None:
