@@ -8,7 +8,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from conda_llmenv.cli import console
+from conda_llmenv.cli import console, report_page
 from conda_llmenv.cli.options import json_option, target_options
 from conda_llmenv.model import Level
 
@@ -102,16 +102,17 @@ def verify(**options: Any) -> int:
 def _verify(prefix: Path, chosen: VerifyOptions) -> int:
     from conda_llmenv.checks.verdict import exit_code
     from conda_llmenv.cli.verified import report_json, say_report
-    from conda_llmenv.cli.verifying import run_ladder, subject_of, write_page
+    from conda_llmenv.cli.verifying import run_ladder, subject_of
     from conda_llmenv.pipeline.verify_tools import VerifyRequest
 
+    if chosen.report is not None:
+        report_page.check_place(chosen.report)
     level = Level[(chosen.level or "full").upper()]
     request = VerifyRequest(subject_of(prefix), level, chosen.only, chosen.nproc)
     report, notices = run_ladder(request, shown=not (chosen.quiet or chosen.as_json))
-    console.warn_all(notices)
-    if chosen.report is not None:
-        write_page(chosen.report, report)
-    code = exit_code(report, strict=chosen.strict)
+    unwritten = report_page.write_page(chosen.report, report) if chosen.report is not None else ()
+    console.warn_all((*notices, *unwritten))
+    code = exit_code(report, strict=chosen.strict) or int(bool(unwritten))
     if chosen.as_json:
         console.payload("verify", report_json(report), ok=code == 0)
     else:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from conda_llmenv import process
 from conda_llmenv.checks.check import Check
 from conda_llmenv.cli.wiring import host_facts, library, signals_as_exceptions, tables
-from conda_llmenv.errors import InputError, LlmenvError, PrefixError
+from conda_llmenv.errors import LlmenvError, PrefixError
 from conda_llmenv.host import host_root
 from conda_llmenv.model import CheckResult, Fragment, Level, Notice, Phase, ProbeEnd, ProbeRun, Report
 from conda_llmenv.pipeline.verify_tools import Subject, Unwatched, VerifyRequest, VerifyTools, Watcher
@@ -158,22 +158,3 @@ class LadderProgress:
         self._reporter.advance("check", self._done, self._total)
         if self._done == self._total:
             self._reporter.finish("check")
-
-
-def write_page(path: Path, report: Report) -> None:
-    """Write the report as one self-contained HTML file.
-
-    Raises:
-        InputError: it cannot be written there.
-    """
-    from conda_llmenv.checks.baseline import earlier_values
-    from conda_llmenv.cli.remembering import report_store
-    from conda_llmenv.page.report import render
-
-    earlier = report_store().reports()
-    try:
-        path.write_text(render(report, earlier_values(report, earlier)), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written: {error.strerror or error}", hint="give --report another place"
-        ) from error

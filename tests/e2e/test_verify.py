@@ -21,9 +21,7 @@ MODULES = {
     "hangs": "import time\ntime.sleep(600)\n",
     "crashes": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
     "prints_junk": (
-        "import os\n"
-        "print('{\"check\": \"imports\"}')\n"
-        "os.write(1, b'\\x1e{\"check\": 1}\\n\\x1enot json\\n\\xff\\n')\n"
+        'import os\nprint(\'{"check": "imports"}\')\nos.write(1, b\'\\x1e{"check": 1}\\n\\x1enot json\\n\\xff\\n\')\n'
     ),
     "leaves": "import sys\nsys.exit(3)\n",
     "raises": "raise ImportError('undefined symbol: iJIT_NotifyEvent')\n",
@@ -263,3 +261,23 @@ def test_a_script_that_fails_on_activation_is_named(llmenv: Program, prefix: Pat
     assert ended.code == 1
     assert "b-replaces.sh" in str(checks(ended.stdout)["activation"]["summary"])
     assert checks(ended.stdout)["imports"]["status"] == "pass", "what can be looked at is looked at all the same"
+
+
+def test_a_page_that_cannot_be_written_takes_no_verdict_away(llmenv: Program, prefix: Path) -> None:
+    """A wrong place is refused before anything runs; one that fails afterwards is told beside the verdict."""
+    made(llmenv, prefix, "six")
+    for place, says in (("nowhere/r.html", "no folder"), (".", "is a directory"), ("/dev/stdout", "no file")):
+        ended = llmenv("verify", "-p", prefix, "--report", place)
+        assert ended.code == 2
+        assert says in ended.stderr
+        assert ended.stdout == ""
+    folder = llmenv.cwd / "closed"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o500)
+        ended = llmenv("verify", "-p", prefix, "--report", folder / "r.html", "--json")
+        assert ended.code == 1
+        assert checks(ended.stdout)["imports"]["status"] == "pass"
+        assert "could not be written" in ended.stderr
+    assert llmenv("verify", "-p", prefix, "--report", "r.html").code == 0
+    assert (llmenv.cwd / "r.html").read_text().startswith("<!doctype html>")
