@@ -45,7 +45,7 @@ def tunnel(
     printed: bool,
     as_json: bool,
 ) -> int:
-    """Keep a tunnel to a Jupyter server on another host.
+    """Print or keep the SSH tunnel to a Jupyter server on another host.
 
     Run it on the laptop. It goes over the system's OpenSSH with your keys, agent, ~/.ssh/config and known hosts, says
     when the tunnel breaks and when it is back, and ends with ssh's own reason and exit code 1. Ctrl-C stops it.
