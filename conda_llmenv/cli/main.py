@@ -37,7 +37,7 @@ COMMANDS = {
     "verify": Entry("verify", "verify", "Prove that an environment works on this machine."),
     "history": Entry("history", "history", "List the combinations that were verified, and what came of it."),
     "kernel": Entry("kernel", "kernel", "Register environments as Jupyter kernels, and keep them true."),
-    "notebook": Entry("notebook", "notebook", "Run the Jupyter server of an environment, for a browser on your laptop."),
+    "notebook": Entry("notebook", "notebook", "Run an environment's Jupyter server, for a browser on your laptop."),
     "diagnose": Entry("diagnose", "diagnose", "Name the faults that a training log shows, with cause and next step."),
     "remove": Entry("remove", "remove", "Remove an environment."),
     "completion": Entry("completion", "completion", "Print the completion script of a shell."),

@@ -48,7 +48,7 @@ def notebook(
     port: int | None,
     **options: Any,
 ) -> int:
-    """Run the Jupyter server of an environment, for a browser on your laptop.
+    """Run an environment's Jupyter server, for a browser on your laptop.
 
     Run it on the host with the GPU. It listens on 127.0.0.1 alone, wants a token, and prints the one line to type on
     the laptop. Ctrl-C stops it with its kernels. The exit code is 0 when it was stopped so or from the browser, 1 when
