@@ -22,6 +22,7 @@ ADAPTERS = {
     "library",
     "process",
     "unlisted",
+    "plain_files",
     "entering",
     "kernels",
     "remote",
@@ -31,7 +32,7 @@ ADAPTERS = {
 ALLOWED = {
     **dict.fromkeys(LEAVES, LEAVES),
     **dict.fromkeys(PURE, LEAVES | PURE),
-    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process", "unlisted", "entering"}),
+    **dict.fromkeys(ADAPTERS, LEAVES | PURE | {"process", "unlisted", "plain_files", "entering"}),
     "pipeline": LEAVES | PURE | {"pipeline"},
     "cli": LEAVES | PURE | ADAPTERS | {"pipeline", "cli"},
     "hooks": LEAVES | PURE | ADAPTERS | {"pipeline", "cli", "hooks"},

@@ -10,12 +10,14 @@ from conda_llmenv.checks import (
     runtime_import,
     runtime_libraries,
     runtime_paths,
+    runtime_records,
     runtime_requirements,
 )
 from conda_llmenv.checks.check import Check
 
 CHECKS: tuple[Check, ...] = (
     *runtime_paths.CHECKS,
+    *runtime_records.CHECKS,
     *runtime_duplicates.CHECKS,
     *runtime_import.CHECKS,
     *runtime_build.CHECKS,

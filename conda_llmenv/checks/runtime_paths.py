@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conda_llmenv.checks.check import Check
@@ -73,7 +73,8 @@ def search_paths(scene: Scene) -> Finding:
     """Judge what variables and ``.pth`` files add to the places that modules come from; the worst is told first."""
     seen = scene.values("search-paths")
     meant = scene.variables.get("PYTHONPATH", "").split(":")
-    found = [*_interpreter(seen, scene.prefix), *_python_path(seen, meant), *_pth(seen), *_preloaded(seen)]
+    found = [*_interpreter(seen, scene.prefix), *_elsewhere(seen), *_python_path(seen, meant), *_pth(seen)]
+    found += _preloaded(seen)
     if not found:
         return Finding(
             Status.PASS, "modules are found in the environment and its own Python only", detail=_editable(seen)
@@ -138,8 +139,28 @@ def _pth(seen: Mapping[str, Any]) -> list[Finding]:
     ]
 
 
+def _elsewhere(seen: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield a finding for each folder from elsewhere on ``sys.path`` that comes first or has a name of ours."""
+    for place in seen.get("elsewhere", ()):
+        entry, by, shadowed = place["entry"], place["file"], place["shadowed"]
+        if not place["before"] and not shadowed:
+            continue
+        who = f"{by} puts {entry}" if by else f"something that Python imports as it starts puts {entry}"
+        where = "before the environment's own modules" if place["before"] else "on the search path"
+        names = f", and it has {shadowed[0]['name']} of {_owner(shadowed[0])} too" if shadowed else ""
+        yield Finding(
+            Status.FAIL if shadowed and place["before"] else Status.WARN,
+            f"{who} {where}{names}",
+            measured=f"sys.path has {entry}",
+            expected="nothing from elsewhere before the environment's own modules",
+            fix=f"remove the line of {entry} from {by}" if by else "{prefix}/bin/python -v -c pass 2>&1 | less",
+            detail=_lines(shadowed),
+        )
+
+
 def _editable(seen: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{place['file']} adds {place['entry']}" for place in seen["pth"][:SHOWN] if not place["shadowed"])
+    added = [*seen["pth"], *(place for place in seen.get("elsewhere", ()) if not place["before"] and place["file"])]
+    return tuple(f"{place['file']} adds {place['entry']}" for place in added[:SHOWN] if not place["shadowed"])
 
 
 def _preloaded(seen: Mapping[str, Any]) -> list[Finding]:

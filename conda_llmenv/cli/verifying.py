@@ -54,6 +54,7 @@ def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     """Return the ladder's tools for one environment, as they are for a person who has activated it."""
     from conda_llmenv.cli import remembering
     from conda_llmenv.prefix.fingerprint import fingerprint
+    from conda_llmenv.prefix.in_force import in_force
     from conda_llmenv.prefix.inspect import has_python
 
     activated = _activated(prefix)
@@ -68,6 +69,7 @@ def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     return VerifyTools(
         probe=probe,
         activation_problems=activated.problems,
+        in_force=in_force(prefix, os.environ, activated.environ),
         host=host_facts,
         tables=tables,
         tier=_tier,

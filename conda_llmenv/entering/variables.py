@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from shlex import quote
 
 from .failing import Failed, Note
@@ -16,6 +18,9 @@ PACKAGE_VARIABLES = os.path.join("etc", "conda", "env_vars.d")
 """Where packages put JSON files of variables (``conda.base.constants.PACKAGE_ENV_VARS_DIR``)."""
 
 STATE = os.path.join("conda-meta", "state")
+
+LARGEST = 2**24
+"""Bytes that are read of a file with variables."""
 
 UNSET = "***unset***"
 """What conda writes for a variable that a package sets and the person does not want."""
@@ -61,8 +66,7 @@ def _packages(prefix: str) -> List[str]:
 
 def _load(path: str) -> Dict[str, Any]:
     try:
-        with open(path, "rb") as stream:
-            data = json.loads(stream.read())
+        data = json.loads(_read(path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -71,6 +75,18 @@ def _load(path: str) -> Dict[str, Any]:
             hint="repair or remove that file",
         ) from error
     return data if isinstance(data, dict) else _refuse(path)
+
+
+def _read(path: str) -> bytes:
+    """Return the content of a plain file.
+
+    Raises:
+        OSError: it cannot be read, or is a pipe or a device, which is not waited for.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is no plain file", path)
+    with open(path, "rb") as stream:
+        return stream.read(LARGEST)
 
 
 def _texts(path: str, values: Any) -> Dict[str, str]:

@@ -166,7 +166,7 @@ def _checks(request: VerifyRequest) -> tuple[Check, ...]:
 
 def _scene(subject: Subject, tools: VerifyTools) -> Scene:
     """Return what is known before any probe has looked."""
-    activation = Observation("activation", {"problems": list(tools.activation_problems)})
+    activation = Observation("activation", {"problems": list(tools.activation_problems), **tools.in_force})
     return Scene(
         prefix=str(subject.prefix),
         host=tools.host(),

@@ -86,6 +86,7 @@ class VerifyTools(Struct, frozen=True):
     Attributes:
         probe: runs a probe inside the environment.
         activation_problems: what went wrong while it was activated; one that begins with ``failed:`` ended it.
+        in_force: what decides which Python runs once it is activated, and what reroutes it.
         host: reads this machine.
         tables: the dated tables of drivers, cards and frameworks.
         tier: the tier of a name, None where it is not known here.
@@ -115,6 +116,7 @@ class VerifyTools(Struct, frozen=True):
     root: str = "/"
     folder: str = ""
     activation_problems: tuple[str, ...] = ()
+    in_force: Mapping[str, Any] = {}
     watcher: Watcher = Unwatched()
 
 

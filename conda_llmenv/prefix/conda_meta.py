@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix.durable import disk_errors
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
@@ -62,9 +63,14 @@ def decode_records(prefix: Path, fields: type[Fields]) -> list[Fields]:
 
 def _decode(path: Path, fields: type[Fields]) -> Fields:
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=fields)
+        record = msgspec.json.decode(read_plain(path), type=fields)
         check_identity(record)
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise PrefixError(
+            f"cannot read {path}: {error.strerror or error}",
+            hint="the environment cannot be trusted; make it again with `llmenv create`",
+        ) from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise PrefixError(
             f"{path} is broken: {error}", hint="the environment cannot be trusted; make it again with `llmenv create`"
         ) from error

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix.integrity.exclusions import BOOKKEEPING, DERIVED_FOLDER, is_passed_over
 from conda_llmenv.prefix.variables import STATE
 
@@ -142,7 +143,7 @@ def _target(path: str) -> str:
 def _content(path: Path) -> str:
     """Return the checksum of a small file: conda writes the variables anew when nothing of them has changed."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_plain(path)).hexdigest()
     except FileNotFoundError:
         return "nothing"
     except OSError as error:

@@ -6,7 +6,9 @@ import importlib.metadata
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -14,6 +16,7 @@ from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import Notice
+from conda_llmenv.plain_files import LARGEST, read_plain
 from conda_llmenv.prefix.conda_meta import check_identity, clean_address
 
 _BLOCK = 512
@@ -22,6 +25,9 @@ PIP_INSTALLERS = frozenset({"pip", "uv", "poetry", "pdm"})
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 """PEP 508's rule for the name of a distribution."""
+
+_READ = ("INSTALLER", "METADATA", "PKG-INFO", "direct_url.json")
+"""Files of a distribution that are read."""
 
 _VERSION_CONTROL = re.compile(r"git|hg|svn|bzr")
 _COMMIT = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -94,6 +100,7 @@ def _read_all(prefix: Path) -> Iterator[Distribution | Notice]:
     for one in importlib.metadata.distributions(path=places):
         folder = str(getattr(one, "_path", "a distribution"))
         try:
+            _check_plain(Path(folder))
             if (one.read_text("INSTALLER") or "").strip() not in PIP_INSTALLERS:
                 continue
             name, version = _identity(one)
@@ -104,6 +111,21 @@ def _read_all(prefix: Path) -> Iterator[Distribution | Notice]:
         yield Distribution(name, version, source)
         if problem:
             yield Notice("distribution-origin", f"where {name} came from is not known: direct_url.json {problem}")
+
+
+def _check_plain(folder: Path) -> None:
+    """Refuse a distribution whose metadata would be waited for, or never end.
+
+    Raises:
+        ValueError: it has such a file; the text is the reason.
+    """
+    for path in (folder, *(folder / name for name in _READ)):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            facts = path.stat()
+            if not stat.S_ISREG(facts.st_mode) and (path != folder or not stat.S_ISDIR(facts.st_mode)):
+                raise ValueError(f"its {path.name} is no plain file")
+            if facts.st_size > LARGEST:
+                raise ValueError(f"its {path.name} is larger than {LARGEST} bytes")
 
 
 def _identity(one: importlib.metadata.Distribution) -> tuple[str, str]:
@@ -211,7 +233,7 @@ def size(prefix: Path) -> int:
 
 def _record(path: Path) -> InstalledRecord:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_plain(path))
         record = InstalledRecord(
             name=_text(data, "name"),
             version=_text(data, "version"),

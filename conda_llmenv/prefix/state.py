@@ -9,6 +9,7 @@ from typing import Any
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import EnvState, Phase
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix import owner as owners
 from conda_llmenv.prefix.durable import write_file
 from conda_llmenv.redact import strip
@@ -21,7 +22,6 @@ STATE_FILE = FOLDER / "state.json"
 SPEC_FILE = FOLDER / "spec.json"
 
 _PRIVATE = 0o600
-_LARGEST = 64 * 2**20
 
 
 def read_state(prefix: Path) -> EnvState | None:
@@ -81,9 +81,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         PrefixError: it is anything else than what this version writes.
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise _broken(path, "it is too large")
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_plain(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

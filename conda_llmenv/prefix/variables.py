@@ -10,6 +10,7 @@ from typing import Any
 from conda_llmenv.activation import RESERVED, UNSET, survives_activation
 from conda_llmenv.errors import InputError, PrefixError
 from conda_llmenv.names import check_name
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix.durable import write_file
 
 STATE = Path("conda-meta", "state")
@@ -74,10 +75,14 @@ def _check(variables: Mapping[str, str | None]) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_plain(path))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise PrefixError(
+            f"{path} cannot be read: {error.strerror or error}", hint="repair or remove that file"
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise PrefixError(f"{path} cannot be read: it is no JSON text", hint="repair or remove that file") from error
     values = data.get("env_vars", {}) if isinstance(data, dict) else None
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):

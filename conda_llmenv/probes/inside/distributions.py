@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
+import io
 import json
 import os
 import platform
@@ -11,6 +13,8 @@ import re
 import sys
 import sysconfig
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from . import plain
 
 METADATA = {".dist-info": "METADATA", ".egg-info": "PKG-INFO"}
 
@@ -89,22 +93,13 @@ def metadata_file(folder: str) -> str:
 def _header(folder: str) -> Dict[str, List[str]]:
     """Return the header fields of a distribution's metadata, each with all its values."""
     fields: Dict[str, List[str]] = {}
-    with open(metadata_file(folder), encoding="utf-8", errors="replace") as stream:
-        for line in stream:
-            if not line.strip():
-                break
-            key, colon, value = line.partition(":")
-            if colon and not line[0].isspace():
-                fields.setdefault(key, []).append(value.strip())
+    for line in plain.text(metadata_file(folder)).split("\n"):
+        if not line.strip():
+            break
+        key, colon, value = line.partition(":")
+        if colon and not line[0].isspace():
+            fields.setdefault(key, []).append(value.strip())
     return fields
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except OSError:
-        return ""
 
 
 def installed(values: Dict[str, Any]) -> None:
@@ -126,14 +121,14 @@ def installed(values: Dict[str, Any]) -> None:
 
 
 def _told(info: Info) -> Dict[str, str]:
-    installer = _text(os.path.join(info.folder, "INSTALLER")).strip()
+    installer = plain.text(os.path.join(info.folder, "INSTALLER")).strip()
     return {"version": info.version, "folder": info.folder, "installer": installer}
 
 
 def _version_of_folder() -> Optional[str]:
     """Return the version of a torch that no metadata tells of, None where there is none."""
     for folder in site_folders():
-        match = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", _text(os.path.join(folder, "torch", "version.py")))
+        match = re.search(r"__version__\s*=\s*['\"]([^'\"]+)", plain.text(os.path.join(folder, "torch", "version.py")))
         if match:
             return match[1]
     return None
@@ -157,13 +152,40 @@ def _owned_by_conda(info: Info, conda: Dict[str, Tuple[str, str]]) -> bool:
     differs from the one in conda's record.
     """
     wanted = os.path.relpath(metadata_file(info.folder), os.path.realpath(sys.prefix))
-    note = _text(os.path.join(info.folder, "INSTALLER"))
+    note = plain.text(os.path.join(info.folder, "INSTALLER"))
     digest = hashlib.sha256(note.encode()).hexdigest()
-    records = [_text(conda[name][1]) for name in CONDA_TORCH if name in conda]
+    records = [plain.text(conda[name][1]) for name in CONDA_TORCH if name in conda]
     return any(
         wanted in record and (digest in record if '"sha256_in_prefix"' in record else note.strip() not in PIP)
         for record in records
     )
+
+
+def records(values: Dict[str, Any]) -> None:
+    """Tell which records of conda and which metadata of distributions cannot be read, and why."""
+    folder = os.path.join(sys.prefix, "conda-meta")
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    broken = [(path, _fault_of_record(path)) for path in paths]
+    for info in infos():
+        files = [metadata_file(info.folder), *(os.path.join(info.folder, name) for name in ("RECORD", "INSTALLER"))]
+        broken += [(path, plain.oddity(path)) for path in dict.fromkeys(files)]
+    values["records"] = len(paths)
+    values["broken"] = [{"path": path, "why": why} for path, why in broken if why][:SHOWN_FILES]
+
+
+def _fault_of_record(path: str) -> str:
+    """Return what is wrong with the record of a conda package, an empty text where nothing is."""
+    try:
+        record = json.loads(plain.read(path))
+    except OSError as error:
+        return error.strerror or str(error)
+    except (ValueError, RecursionError):
+        return "it is no JSON text"
+    if not isinstance(record, dict):
+        return "it holds no mapping"
+    missing = [key for key in ("name", "version", "build") if not isinstance(record.get(key), str)]
+    return f"it has no {missing[0]}" if missing else ""
 
 
 def requirements(values: Dict[str, Any]) -> None:
@@ -192,7 +214,7 @@ def wheel_tags(values: Dict[str, Any]) -> None:
     values["wheels"] = [
         {"name": info.name, "version": info.version, "tags": tags}
         for info in infos()
-        for tags in [re.findall(r"^Tag:.*-(\S+)\s*$", _text(os.path.join(info.folder, "WHEEL")), re.MULTILINE)]
+        for tags in [re.findall(r"^Tag:.*-(\S+)\s*$", plain.text(os.path.join(info.folder, "WHEEL")), re.MULTILINE)]
         if any(tag.startswith("manylinux") for tag in tags)
     ]
     conda = _conda_packages()
@@ -201,7 +223,7 @@ def wheel_tags(values: Dict[str, Any]) -> None:
 
 def _depends_on_glibc(record: str) -> str:
     try:
-        depends = json.loads(_text(record)).get("depends", [])
+        depends = json.loads(plain.text(record)).get("depends", [])
     except (ValueError, AttributeError):
         return ""
     return next((str(spec) for spec in depends if str(spec).startswith("__glibc")), "")
@@ -239,14 +261,15 @@ def _record(info: Info) -> Iterator[Tuple[str, str, str]]:
     """Yield absolute path, digest and size of each file that a distribution's RECORD lists and that matters."""
     folder = os.path.dirname(info.folder)
     own = os.path.basename(info.folder) + "/"
-    try:
-        with open(os.path.join(info.folder, "RECORD"), encoding="utf-8", errors="replace", newline="") as stream:
-            for row in csv.reader(stream):
-                if (
-                    len(row) == len(("path", "digest", "size"))
-                    and not row[0].startswith(own)
-                    and not UNIMPORTANT.fullmatch(row[0])
-                ):
-                    yield os.path.normpath(os.path.join(folder, row[0])), row[1], row[2]
-    except (OSError, csv.Error):
-        return
+    for path, digest, size in record_rows(info):
+        if not path.startswith(own) and not UNIMPORTANT.fullmatch(path):
+            yield os.path.normpath(os.path.join(folder, path)), digest, size
+
+
+def record_rows(info: Info) -> Iterator[Tuple[str, str, str]]:
+    """Yield path, digest and size of each file in a distribution's RECORD, as they are written there."""
+    lines = io.StringIO(plain.text(os.path.join(info.folder, "RECORD")), newline="")
+    with contextlib.suppress(csv.Error):
+        for row in csv.reader(lines):
+            if len(row) == len(("path", "digest", "size")):
+                yield row[0], row[1], row[2]

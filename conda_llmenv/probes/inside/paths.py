@@ -6,9 +6,9 @@ import os
 import re
 import site
 import sys
-from typing import Any, Dict, Iterable, List
+from typing import Any, Dict, List
 
-from . import distributions, libraries
+from . import distributions, elsewhere, libraries, plain
 
 SHOWN = 40
 
@@ -50,9 +50,24 @@ def search_paths(prefix: str, values: Dict[str, Any]) -> None:
     values["pythonhome"] = os.environ.get("PYTHONHOME", "")
     values["pythonpath"] = [_place(entry, stdlib=True) for entry in _python_path()]
     values["pth"] = [dict(_place(target, stdlib=False), file=file) for file, target in _pth_targets()]
+    values["elsewhere"] = [_found(entry) for entry in elsewhere.entries(_told(), _added_by_lines())]
     values["cwd"] = os.getcwd()
     values["umask"] = _umask()
     values["searched"] = libraries.searched()
+
+
+def _told() -> List[str]:
+    """Return what PYTHONPATH and the user site bring, which is told by itself."""
+    return [os.path.realpath(entry) for entry in (*_python_path(), site.getusersitepackages())]
+
+
+def _added_by_lines() -> List[str]:
+    return [os.path.realpath(target) for _, target in _pth_targets()]
+
+
+def _found(entry: elsewhere.Entry) -> Dict[str, Any]:
+    place = _place(entry.path, stdlib=entry.before_library)
+    return dict(place, before=entry.before, file=elsewhere.file_that_mentions(entry.path))
 
 
 def _python_path() -> List[str]:
@@ -70,8 +85,7 @@ def _place(entry: str, *, stdlib: bool) -> Dict[str, Any]:
 
 
 def _inside(path: str) -> bool:
-    real = os.path.realpath(path)
-    return any(real == root or real.startswith(root + os.sep) for root in {os.path.realpath(sys.prefix)})
+    return elsewhere.below(os.path.realpath(path), sys.prefix)
 
 
 def _pth_targets() -> List[Any]:
@@ -87,11 +101,7 @@ def _pth_targets() -> List[Any]:
 
 def _added(path: str) -> List[str]:
     """Return the existing folders that a ``.pth`` file names, as :mod:`site` reads it."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            lines = [line.strip() for line in stream]
-    except OSError:
-        return []
+    lines = [line.strip() for line in plain.text(path).splitlines()]
     named = [line for line in lines if line and not line.startswith(("#", "import ", "import\t"))]
     targets = [os.path.normpath(os.path.join(os.path.dirname(path), line)) for line in named]
     return [target for target in targets if os.path.exists(target)]
@@ -137,13 +147,9 @@ def _importance(found: Dict[str, str]) -> Any:
 
 def _without_system_site() -> bool:
     """Return whether this is a virtual environment that leaves the user site out by itself."""
-    lines: Iterable[str] = ()
-    try:
-        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8", errors="replace") as stream:
-            lines = [line.replace(" ", "").strip().lower() for line in stream]
-    except OSError:
-        return False
-    return "include-system-site-packages=true" not in lines
+    config = plain.text(os.path.join(sys.prefix, "pyvenv.cfg"))
+    lines = [line.replace(" ", "").strip().lower() for line in config.splitlines()]
+    return bool(config) and "include-system-site-packages=true" not in lines
 
 
 def _umask() -> str:

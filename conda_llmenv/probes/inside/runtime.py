@@ -29,6 +29,7 @@ def _c_library(values: Dict[str, Any]) -> None:
 
 LOOKS: Dict[str, Callable[[Dict[str, Any]], None]] = {
     "installed": distributions.installed,
+    "records": distributions.records,
     "requirements": distributions.requirements,
     "record-overlap": distributions.overlaps,
     "torch-import": importing.imported,
