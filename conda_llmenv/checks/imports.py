@@ -37,7 +37,10 @@ def import_observation(run: ProbeRun, end: ProbeEnd, *, promised: bool) -> Obser
     seen = next((one for one in end.observations if one.check == "imports" and not one.error), None)
     values = {"module": run.asked["module"], "ok": False, "reason": how_it_ended(run, end)}
     values |= {**(seen.values if seen else {}), "promised": promised}
-    if not seen and end.tail:
+    broken = next((one for one in end.observations if one.check == "imports" and one.error), None)
+    if broken is not None:
+        values["reason"] = broken.error
+    elif not seen and end.tail:
         values["reason"] = f"{values['reason']}: {end.tail[-1]}"
     if end.strays:
         values["left"] = list(end.strays)

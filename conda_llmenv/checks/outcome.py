@@ -52,7 +52,18 @@ def judged(check: Check, scene: Scene, ended: Ended) -> Finding:
     for run, end in ended:
         if not _answered(check, run, end):
             return _unseen(check, run, end)
-    return check.judge(scene)
+    return _from_values(check, scene)
+
+
+def _from_values(check: Check, scene: Scene) -> Finding:
+    """Return what a check makes of values that an environment told, which may be no such values at all."""
+    if not check.probe:
+        return check.judge(scene)
+    try:
+        return check.judge(scene)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        return Finding(Status.ERROR, f"{check.id}: the probe told something that cannot be judged", measured=said)
 
 
 def _answered(check: Check, run: ProbeRun, end: ProbeEnd) -> bool:

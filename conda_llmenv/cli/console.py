@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import itertools
 import json
@@ -33,6 +34,9 @@ _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|\x1b(?!\[[0-9;]*m)"
 )
 """What moves the cursor, rings, or turns the writing round; our own colours are left."""
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Where Python keeps a byte of a path that is not UTF-8, in a string that cannot be written as it stands."""
 
 
 def out(text: str = "") -> None:
@@ -249,7 +253,13 @@ def _say_unexpected(error: BaseException) -> None:
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(mask_values(document), indent=2, ensure_ascii=False, default=str))
+    """Print a document as UTF-8, or as ASCII where stdout is neither; a byte of a name that is no text is escaped."""
+    text = json.dumps(mask_values(document), indent=2, ensure_ascii=not _speaks_utf8(sys.stdout), default=str)
+    click.echo(_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def _speaks_utf8(stream: TextIO) -> bool:
+    return codecs.lookup(stream.encoding or "ascii").name == "utf-8"
 
 
 def _styled(text: str, colour: str) -> str:

@@ -31,31 +31,30 @@ def run_probe(prefix: Path, run: ProbeRun, environ: Mapping[str, str]) -> ProbeE
         run: what to look for and how long.
         environ: the variables of an activated shell.
     """
-    mark = uuid.uuid4().hex
-    reading = Reading()
+    mark, nonce = uuid.uuid4().hex, uuid.uuid4().hex
+    reading = Reading(nonce)
     started = time.monotonic()
     strays: list[str] = []
     try:
         done = process.run(
-            _argv(prefix, run),
+            _argv(prefix, run, nonce),
             env={**_environ(environ, run), MARK: mark},
             cwd=prefix,
             timeout=run.timeout,
-            on_line=reading.line,
+            on_output=reading.line,
             on_end=lambda: strays.extend(end_strays(mark)),
         )
     except OSError as error:
         return ProbeEnd(returncode=127, tail=(f"{prefix / 'bin' / 'python'}: {error.strerror or error}",))
-    return reading.end(
-        timed_out=done.timed_out, returncode=done.returncode, seconds=time.monotonic() - started, strays=tuple(strays)
-    )
+    return reading.end(done, seconds=time.monotonic() - started, strays=tuple(strays))
 
 
-def _argv(prefix: Path, run: ProbeRun) -> list[str]:
-    asked: dict[str, Any] = {**run.asked, "checks": list(run.checks), "prefix": str(prefix)}
+def _argv(prefix: Path, run: ProbeRun, nonce: str) -> list[str]:
+    asked: dict[str, Any] = {**run.asked, "checks": list(dict.fromkeys(run.checks)), "prefix": str(prefix)}
     name = run.probe
     if run.ranks:
         name, asked = "launch", {"probe": run.probe, "ranks": run.ranks, "asked": asked}
+    asked["nonce"] = nonce
     flags = ["-I"] if run.isolated else []
     return [str(prefix / "bin" / "python"), *flags, str(ENTRY), name, json.dumps(asked)]
 

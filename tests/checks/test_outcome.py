@@ -103,6 +103,38 @@ def test_an_exception_fails_with_its_own_words_and_the_known_fix() -> None:
     assert "mkl<2024.1" in found.fix
 
 
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({}, "KeyError: 'n'"),
+        ({"n": "many"}, "ValueError: could not convert"),
+        ({"n": None}, "TypeError: float()"),
+        ({"n": [{}]}, "TypeError: float()"),
+    ],
+)
+def test_values_of_another_shape_are_no_pass_and_no_crash(values: dict[str, Any], says: str) -> None:
+    """What a probe in a strange environment tells may be anything: then its check could not be run."""
+
+    def positive(scene: Scene) -> Finding:
+        return GOOD if float(scene.values("sum")["n"]) > 0 else Finding(Status.FAIL, "not positive")
+
+    seen = (Observation("sum", values),)
+    found = judged(replace(check(), judge=positive), scene(*seen), [(RUN, ProbeEnd(seen))])
+    assert found.status is Status.ERROR
+    assert found.summary == "sum: the probe told something that cannot be judged"
+    assert found.measured.startswith(says)
+
+
+def test_a_fault_in_judging_what_no_probe_told_is_a_fault() -> None:
+    """Only what comes out of an environment is doubted."""
+
+    def faulty(_scene: Scene) -> Finding:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        judged(replace(check(), judge=faulty, probe=""), scene(), [])
+
+
 @pytest.mark.parametrize("status", [Status.FAIL, Status.ERROR, Status.SKIP])
 def test_what_stands_on_something_broken_is_not_tried(status: Status) -> None:
     """One cause, one failure."""

@@ -15,6 +15,23 @@ import pytest
 
 from tests.program import Program
 
+FORGER = """\
+import atexit, json, os
+
+def forge(*descriptors):
+    values = {"module": "six", "ok": True, "reason": ""}
+    for nonce in ({}, {"nonce": ""}, {"nonce": "0" * 32}):
+        record = {"check": "imports", "values": values, "seconds": 0.1, "rank": 0, **nonce}
+        for descriptor in descriptors:
+            try:
+                os.write(descriptor, ("\\x1e" + json.dumps(record) + "\\n").encode())
+            except OSError:
+                pass
+
+WHEN
+"""
+"""A module that every Python loads at its start, and that says in the probe's place that all is well."""
+
 LAYER = "dependencies: [python, six]\nllmenv:\n  verify: {imports: [%s], import_timeout: 4}\n"
 
 MODULES = {
@@ -101,6 +118,63 @@ def test_every_way_an_import_can_go_wrong(llmenv: Program, prefix: Path) -> None
     assert started_inside(prefix) == []
 
 
+@pytest.mark.parametrize(
+    "when",
+    [
+        "forge(1)",
+        "forge(2)",
+        "atexit.register(forge, *range(1, 64))",
+        "forge(1)\nos._exit(0)",
+    ],
+    ids=["stdout", "stderr", "at exit", "and nothing else"],
+)
+def test_an_environment_cannot_speak_for_the_probe(llmenv: Program, prefix: Path, when: str) -> None:
+    """Records that a package prints, on whatever descriptor and at whatever time, are output: what fails fails."""
+    made(llmenv, prefix, "six")
+    site = next((prefix / "lib").glob("python3.*/site-packages"))
+    (site / "six.py").write_text("raise RuntimeError('rotten')\n")
+    (site / "sitecustomize.py").write_text(FORGER.replace("WHEN", when))
+    ended = llmenv("verify", "-p", prefix, "--only", "imports", "--json")
+    assert ended.code in {1, 3}, ended.text
+    assert checks(ended.stdout)["imports"]["status"] != "pass"
+
+
+def test_a_flood_of_output_is_no_fault(llmenv: Program, prefix: Path) -> None:
+    """A module that prints a hundred megabytes, in one line and in many, is imported like any other."""
+    made(llmenv, prefix, "floods")
+    site = next((prefix / "lib").glob("python3.*/site-packages"))
+    (site / "floods.py").write_text(
+        "import sys\n"
+        "for _ in range(50):\n"
+        "    sys.stderr.write('x' * 1000000)\n"
+        "    sys.stderr.write('TOKEN=y\\n' * 120000)\n"
+    )
+    found = checks(llmenv("verify", "-p", prefix, "--only", "imports", "--json").stdout)["imports"]
+    assert found["status"] == "pass", found
+
+
+def test_json_is_text_whatever_the_name(llmenv: Program, tmp_path: Path) -> None:
+    """A folder whose name is not UTF-8 is told in a document that any reader of JSON takes."""
+    prefix = os.fsdecode(os.fsencode(tmp_path) + b"/n\xffm\xc3\xa9")
+    environ = {**llmenv.environ, "LANG": "C.UTF-8"}
+    for command in (["verify"], ["info"], ["verify", "--no-such-option"]):
+        argv = [*llmenv.argv, *command, "-p", prefix, "--json"]
+        done = subprocess.run(argv, cwd=llmenv.cwd, env=environ, capture_output=True, check=False)
+        assert done.returncode
+        document = json.loads(done.stdout.decode("utf-8", "strict"))
+        if len(command) == 1:
+            assert prefix in document["error"]["message"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_json_is_utf8_or_ascii_whatever_the_stream_is(llmenv: Program, tmp_path: Path, encoding: str) -> None:
+    """A terminal of another encoding gets a document in ASCII, with the letters escaped."""
+    argv = [*llmenv.argv, "info", "-p", str(tmp_path / "naïve"), "--json"]
+    environ = {**llmenv.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(argv, cwd=llmenv.cwd, env=environ, capture_output=True, check=False)
+    assert "naïve" in json.loads(done.stdout.decode("utf-8", "strict"))["error"]["message"]
+
+
 def test_packages_that_were_asked_for_are_imported(llmenv: Program, prefix: Path) -> None:
     """Nobody has to promise them: one that cannot be imported is warned of, with its error."""
     llmenv.write("plain.yml", "dependencies: [python, six]\n")
@@ -164,7 +238,7 @@ def test_a_python_that_is_gone(llmenv: Program, prefix: Path) -> None:
 
 
 def test_an_environment_that_has_no_python(llmenv: Program, prefix: Path) -> None:
-    """Nothing can be looked at in one with nothing but libraries: that is told, nothing fails, and nothing is proved."""
+    """Nothing can be looked at in one that has libraries alone: that is told, nothing fails, and nothing is proved."""
     llmenv.write("bare.yml", "dependencies: [ca-certificates]\nllmenv: {remove: [python, pip]}\n")
     assert llmenv("create", "-p", prefix, "-f", "bare.yml").code == 0
     ended = llmenv("verify", "-p", prefix)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from conda_llmenv.model import ProbeEnd
 from conda_llmenv.probes.inside.telling import ATOMIC, Teller
-from conda_llmenv.probes.reading import Reading
+from tests.probes.test_reading import NONCE, read
 
 
 @pytest.fixture
@@ -19,14 +18,6 @@ def pipe() -> Iterator[tuple[int, int]]:
     yield ends
     for end in ends:
         os.close(end)
-
-
-def read(*lines: str) -> ProbeEnd:
-    """Return the end of a probe that printed these lines."""
-    reading = Reading()
-    for line in lines:
-        reading.line(line)
-    return reading.end(timed_out=False, returncode=0, seconds=1.0, strays=())
 
 
 def deep(levels: int) -> None:
@@ -39,18 +30,10 @@ def deep(levels: int) -> None:
 
 def test_a_failure_is_one_write_that_other_ranks_cannot_get_into(pipe: tuple[int, int]) -> None:
     """However deep the traceback and whatever its letters, what is told of an exception fits into one atomic write."""
-    with Teller(pipe[1]).looking("collectives"):
+    with Teller(pipe[1], NONCE).looking("collectives"):
         deep(30)
     written = os.read(pipe[0], 1 << 16).splitlines(keepends=True)
     assert len(written) == 2
     assert all(len(line) <= ATOMIC for line in written)
     (seen,) = read(*(line.decode() for line in written)).observations
     assert seen.error.startswith("ValueError: ä")
-
-
-def test_output_before_a_message_on_the_same_line_is_kept_apart() -> None:
-    """A library that prints without a line end does not cost an observation, nor is its output lost."""
-    end = read('Loading…\x1e{"check": "a", "values": {"n": 1}}', '\x1e{"check": "b", "began": true}', "\x1enoise")
-    assert [(one.check, one.values) for one in end.observations] == [("a", {"n": 1})]
-    assert end.at_work == ("b",)
-    assert end.tail == ("Loading…", "\x1enoise")

@@ -1,6 +1,7 @@
 """The script every probe starts with: ``python -I entry.py PROBE JSON``; prints RFC 7464 JSON texts on stdout.
 
-Whatever the environment's packages print goes to stderr: the first thing done is to keep stdout for observations only.
+Whatever the environment's packages print goes to stderr: stdout is kept for observations before any of them is asked
+for. The JSON has ``nonce``, which every observation carries and nothing else is given; see ``telling.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 PACKAGE = "llmenv_probes"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -22,11 +24,20 @@ def main() -> None:
     """Run one probe and leave with 0 once it has looked at everything, whatever it saw."""
     end_with_parent()
     faulthandler.enable()
-    name, asked = sys.argv[1], json.loads(sys.argv[2])
+    name, asked = taken_arguments()
     become_package()
     telling = importlib.import_module(PACKAGE + ".telling")
-    teller = telling.Teller(keep_stdout())
+    teller = telling.Teller(keep_stdout(), asked.pop("nonce"))
     importlib.import_module(PACKAGE + "." + name).run(asked, teller)
+
+
+def taken_arguments() -> tuple[str, dict[str, Any]]:
+    """Return the probe's name and what it is asked, and leave neither where a package would look for its own."""
+    name, asked = sys.argv[1:3]
+    del sys.argv[1:]
+    if hasattr(sys, "orig_argv"):  # from Python 3.10 on
+        del sys.orig_argv[-2:]
+    return name, json.loads(asked)
 
 
 def end_with_parent() -> None:

@@ -61,7 +61,7 @@ def _ask(asked: Mapping[str, Any], session: _Session, teller: Teller) -> None:
         same = os.path.realpath(found["prefix"]) == os.path.realpath(asked["starts"] or found["prefix"])
         first = found["path"].split(os.pathsep)[0]
         values.update({**found, "path": first, "same": same, "first": _same(first, asked["starts"])})
-    for module in asked["modules"]:
+    for module in dict.fromkeys(asked["modules"]):
         teller.step(f"importing {module}")
         with teller.looking(f"import {module}") as values:
             started = time.monotonic()

@@ -29,6 +29,6 @@ def run(asked: Mapping[str, Any], teller: Teller) -> None:
             "-I",
             entry,
             asked["probe"],
-            json.dumps(asked["asked"]),
+            json.dumps({**asked["asked"], "nonce": teller.nonce}),
         ]
     )

@@ -9,13 +9,14 @@ import json
 import os
 import sys
 import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
 from . import accelerate_script
 from .private_folder import private_folder
 from .started import Ended, ending, last_lines, run_to_end
-from .telling import RECORD
+from .telling import told
 
 ENTRY = str(Path(__file__).resolve().parent / "entry.py")
 
@@ -80,22 +81,22 @@ def stepped(
     waiting = list(libraries)
     while waiting:
         teller.step("a training step with " + ", ".join(waiting))
-        settings = json.dumps({"libraries": waiting, "device": asked.get("device")})
+        nonce = uuid.uuid4().hex
+        settings = json.dumps({"libraries": waiting, "device": asked.get("device"), "nonce": nonce})
         argv = [sys.executable, "-I", ENTRY, "model_step", settings]
         ended = run_to_end(argv, environ, float(asked.get("patience", PATIENCE)))
-        told = {one["check"]: one for one in records(ended.output)}
-        found.update({library: seen(one) for library, one in told.items()})
-        waiting = [library for library in waiting if library not in told]
+        records = {one["check"]: one for one in finished(ended.output, nonce)}
+        found.update({library: seen(records[library]) for library in waiting if library in records})
+        waiting = [library for library in waiting if library not in records]
         if waiting:
             found[waiting.pop(0)] = untold(ended)
     return found
 
 
-def records(output: str) -> list[dict[str, Any]]:
+def finished(output: str, nonce: str) -> list[dict[str, Any]]:
     """Return the finished observations among what a process printed."""
-    texts = (line.rpartition(RECORD) for line in output.split("\n"))
-    found = [json.loads(text) for _, separator, text in texts if separator]
-    return [one for one in found if "values" in one or "error" in one]
+    records = (told(line, nonce) for line in output.split("\n"))
+    return [one for one in records if one is not None and ("values" in one or "error" in one)]
 
 
 def seen(record: dict[str, Any]) -> dict[str, Any]:
