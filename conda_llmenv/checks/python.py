@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from conda_llmenv.checks import python_activation
 from conda_llmenv.checks.check import PYTHON, Check
@@ -76,7 +77,7 @@ def _at_every_start(file: str, what: str, lines: list[str]) -> Finding:
         f"{file} {what} at every start of Python{f': {error}' if error else ''}",
         measured="an error at every start",
         expected="a start without a word",
-        fix=f"repair or remove {file}",
+        fix=f"repair or remove {shlex.quote(file)}",
         detail=tuple(texts[:SHOWN]),
     )
 

@@ -176,3 +176,12 @@ def test_a_pipe_among_the_notes(llmenv: Program, env: Path, place: str, command:
     assert "Traceback" not in ended.text
     if ended.code:
         assert str(path) in ended.text
+
+
+def test_a_whole_environment_raises_no_alarm(llmenv: Program, env: Path) -> None:
+    """None of these checks has anything to say of one that was just made."""
+    found = checks(llmenv("verify", "-p", env, "--json").stdout)
+    looked_at = ("activation", "python", "start-up", "standard-library", "records")
+    assert {found[name]["status"] for name in looked_at} == {"pass"}
+    paths = found["search-paths"]
+    assert paths["status"] == "pass" or (str(paths["summary"]).startswith("PYTHONPATH adds") and not paths["detail"])
