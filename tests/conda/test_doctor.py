@@ -72,7 +72,7 @@ def test_without_a_whole_pass_on_record(conda: Conda, made: Path) -> None:
     assert conda("install", "-n", "proj", "-y", "click").code == 0
     told = doctor(conda)
     assert marked(told)[0].startswith("❌ llmenv: failed: ")
-    assert "llmenv verify --full" in told
+    assert "llmenv verify -p" in told
 
 
 def test_an_environment_of_condas(conda: Conda) -> None:

@@ -43,15 +43,24 @@ def test_conda_and_we_make_the_same(conda: Conda, tmp_path: Path) -> None:
         intact(conda, place)
 
 
+def added(conda: Conda, prefix: Path) -> set[str]:
+    """Return the packages that are told as added later; nothing else may be wrong."""
+    ended = conda("llmenv", "verify", "-p", str(prefix), "--integrity", "--json")
+    assert ended.code == 1, ended.text
+    findings = json.loads(ended.stdout)["result"]["integrity"]["findings"]
+    assert {finding["problem"] for finding in findings} == {"drifted"}
+    return {owner["name"] for finding in findings for owner in finding["owners"]}
+
+
 def test_conda_goes_on(conda: Conda, tmp_path: Path) -> None:
-    """What ``conda install`` and ``remove`` change in an environment of ours is no damage."""
+    """What ``conda install`` and ``remove`` change in an environment of ours is told as changed, and is no damage."""
     prefix = tmp_path / "envs" / "ours"
     assert conda("llmenv", "create", "-p", str(prefix), "-y", "python", "click").code == 0
     before = digest(conda, prefix)
     assert conda("install", "-p", str(prefix), "-y", "numpy").code == 0
-    intact(conda, prefix)
-    subprocess.run([prefix / "bin" / "python", "-c", "import numpy, click"], check=True, env={})
-    intact(conda, prefix)
+    assert "numpy" in added(conda, prefix)
+    subprocess.run([prefix / "bin" / "python", "-B", "-c", "import numpy, click"], check=True, env={})
+    assert "numpy" in added(conda, prefix)
     assert digest(conda, prefix) != before
     assert conda("remove", "-p", str(prefix), "-y", "numpy").code == 0
     intact(conda, prefix)
