@@ -50,7 +50,10 @@ def test_one_that_did_not_end_has_failed() -> None:
 @pytest.mark.parametrize("name", ["PYTHONPATH", "LD_LIBRARY_PATH"])
 def test_what_the_person_set_is_meant(name: str) -> None:
     """A variable of a layer says what it says on purpose; the same from a script does not."""
-    values = {"changed": {name: "/srv"}, "library_folders_outside": ["/srv"] if name.startswith("LD") else []}
+    values: dict[str, Any] = {
+        "changed": {name: "/srv"},
+        "library_folders_outside": ["/srv"] if name.startswith("LD") else [],
+    }
     assert activation(**values).status is Status.WARN
     assert activation({name: "/srv"}, **values).status is Status.PASS
 
