@@ -185,3 +185,17 @@ def test_a_whole_environment_raises_no_alarm(llmenv: Program, env: Path) -> None
     assert {found[name]["status"] for name in looked_at} == {"pass"}
     paths = found["search-paths"]
     assert paths["status"] == "pass" or (str(paths["summary"]).startswith("PYTHONPATH adds") and not paths["detail"])
+
+
+@pytest.mark.parametrize("name", ["RECORD", "METADATA", "INSTALLER", "entry_points.txt"])
+def test_the_next_step_does_not_wait_for_a_pipe_either(llmenv: Program, env: Path, name: str) -> None:
+    """``verify --integrity``, which a broken record is to be looked at with, comes to an end."""
+    folder = site_of(env) / "odd-1.0.dist-info"
+    folder.mkdir()
+    for other in ("RECORD", "METADATA", "INSTALLER"):
+        (folder / other).write_text("")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    ended = llmenv("verify", "-p", env, "--integrity")
+    assert ended.code == 1, ended.text
+    assert "odd-1.0.dist-info" in ended.text

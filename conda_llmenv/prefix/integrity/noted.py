@@ -10,6 +10,7 @@ from msgspec import Struct
 from packaging.utils import canonicalize_name, canonicalize_version
 
 from conda_llmenv.errors import PrefixError
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix.integrity.inventory import Inventory
 from conda_llmenv.prefix.integrity.model import Finding, Owner, Package, Problem
 from conda_llmenv.prefix.integrity.pip_records import distribution_of
@@ -152,7 +153,7 @@ def _is_condas(prefix: Path, record: str) -> bool:
     """Return whether a distribution is what is left of a conda package whose record is gone, which is told as such."""
     installer = Path(prefix, record).with_name("INSTALLER")
     try:
-        return installer.read_bytes().strip() == b"conda"
+        return read_plain(installer).strip() == b"conda"
     except OSError:
         return False
 

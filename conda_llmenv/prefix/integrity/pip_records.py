@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from conda_llmenv.plain_files import read_plain
 from conda_llmenv.prefix.integrity.model import Owner, Recorded
 
 _RECORD = re.compile(r"(?P<site>(?:.*/)?site-packages)/(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info/RECORD")
@@ -45,7 +46,7 @@ def read_record(prefix: Path, path: str) -> tuple[tuple[str, Recorded], ...]:
     if match is None:
         raise ValueError("its folder has no name and version")
     owner = Owner("pip", match["name"], match["version"])
-    text = Path(prefix, path).read_text("utf-8")
+    text = read_plain(Path(prefix, path)).decode("utf-8")
     commands = _commands(Path(prefix, path).with_name("entry_points.txt"))
     try:
         return tuple(_rows(text, match["site"], prefix, owner, commands))
@@ -56,7 +57,7 @@ def read_record(prefix: Path, path: str) -> tuple[tuple[str, Recorded], ...]:
 def _commands(file: Path) -> frozenset[str]:
     """Return the paths of the commands that an installer writes for a distribution, and makes executable."""
     found, section = set(), ""
-    for line in file.read_text("utf-8", errors="replace").splitlines() if file.is_file() else ():
+    for line in read_plain(file).decode("utf-8", "replace").splitlines() if file.is_file() else ():
         if line.startswith("["):
             section = line.strip()
         elif section in _COMMAND_SECTIONS and "=" in line:
