@@ -26,7 +26,9 @@ pytest_plugins = [
 ENGINE_FOLDERS = ("engines", "e2e", "compose", "pypi", "content", "conformance")
 """Folders whose outcome depends on the version of py-rattler; the oldest supported one runs these."""
 
-ANY_ENGINE = frozenset({"diagnose", "history", "kernel", "notebook", "remote", "verify", "verify_hosts", "verify_torch"})
+ANY_ENGINE = frozenset(
+    {"diagnose", "history", "kernel", "notebook", "remote", "verify", "verify_hosts", "verify_torch"}
+)
 """Files ``test_….py`` in those folders about what comes after an environment is installed, by whatever engine."""
 
 RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"
