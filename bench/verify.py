@@ -1,6 +1,6 @@
 """``python -m bench.verify PREFIX``: what proving an environment with torch costs; into ``results/verify.md``.
 
-Beside it stand what a job pays anyway (``import torch``) and what several ranks pay anyway (torchrun, and nothing in it).
+Beside it stand what a job pays anyway (``import torch``) and what several ranks do (torchrun with nothing in it).
 """
 
 from __future__ import annotations

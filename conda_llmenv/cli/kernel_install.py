@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from conda_llmenv import process
 from conda_llmenv.cli import console
 from conda_llmenv.cli.wiring import environment_lock, lock_timeout, open_tools
-from conda_llmenv.errors import PipFailed
+from conda_llmenv.errors import LlmenvError, PipFailed
 from conda_llmenv.pipeline.addition import add_packages
 from conda_llmenv.prefix.conda_meta import decode_records
 
@@ -30,7 +31,12 @@ def install_ipykernel(prefix: Path, *, as_json: bool = False) -> None:
         from conda_llmenv.prefix.protection import check_unprotected
 
         check_unprotected(prefix, "changed")
-        install_with_engine(prefix, PACKAGE, as_json=as_json)
+        try:
+            install_with_engine(prefix, PACKAGE, as_json=as_json)
+        except LlmenvError as error:
+            pip = f"{shlex.quote(str(prefix / 'bin' / 'python'))} -m pip install {PACKAGE}"
+            error.hint = "\n      ".join(filter(None, (error.hint, f"or take pip's package: {pip}")))
+            raise
     else:
         _install_with_pip(prefix)
 

@@ -20,7 +20,7 @@ SHOWN_LINES = 16
 def say_report(report: Report, *, verbose: bool, quiet: bool, strict: bool) -> None:
     """Print a report; ``quiet`` leaves what is wrong and the verdict."""
     if not quiet:
-        say_ladder(report, verbose=verbose)
+        say_ladder(report, verbose=verbose or not report.whole)
     say_wrong(report, warnings=strict or not quiet)
     console.out()
     console.out(sentence(report))
@@ -60,7 +60,8 @@ def group_line(results: list[CheckResult]) -> str:
     tried = [result for result in results if result.status is not Status.SKIP]
     shown = [f"{result.id} {MARKS[result.status]}" for result in tried]
     skipped = len(results) - len(shown)
-    return BETWEEN.join([*shown, *([f"{skipped} skipped"] if skipped else [])])
+    reused = ["(as in the last whole run)"] if tried and all(result.reused for result in tried) else []
+    return BETWEEN.join([*shown, *([f"{skipped} skipped"] if skipped else []), *reused])
 
 
 def check_line(result: CheckResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,9 @@ def _missed(spec: Kernelspec) -> Status:
 
 
 def _again(spec: Kernelspec) -> str:
-    return f"llmenv kernel repair {spec.name}" if spec.ours else f"llmenv kernel add -p {spec.prefix}"
+    if spec.ours:
+        return f"llmenv kernel repair {spec.name}"
+    return f"llmenv kernel add -p {shlex.quote(str(spec.prefix))}" if spec.prefix else ""
 
 
 def _imported(values: Mapping[str, Any], module: str) -> Finding:
