@@ -69,6 +69,9 @@ def _load(file: Path) -> dict[str, Any]:
     if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
         raise ValueError("it is no plain file of usual size")
     data = json.loads(file.read_bytes())
+    if "\\u0000" in json.dumps(data):
+        raise ValueError("a text in it has a NUL")
+    json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError
     if not isinstance(data, dict):
         raise TypeError("it holds no mapping")
     return data

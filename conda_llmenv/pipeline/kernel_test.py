@@ -153,6 +153,9 @@ def _activated(values: Mapping[str, Any], spec: Kernelspec) -> Finding:
         return Finding(
             _missed(spec), f"first on PATH is {values['path']}", expected=f"{spec.prefix}/bin", fix=_again(spec)
         )
+    if values["notes"]:
+        first, *others = values["notes"]
+        return Finding(Status.WARN, str(first), fix="repair or remove that script", detail=tuple(map(str, others)))
     if values["user_site"]:
         summary = "packages in ~/.local win over those of the environment"
         return Finding(Status.WARN, summary, fix=_again(spec))

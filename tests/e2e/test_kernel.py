@@ -352,3 +352,29 @@ def test_a_no_installs_nothing(llmenv: Program, tmp_path: Path, kernels: Path, c
     assert "There is no ipykernel in" in shown
     assert tree(venv) == before
     assert not kernels.exists()
+
+
+def test_texts_that_no_path_can_hold_are_one_broken_row(llmenv: Program, kernels: Path) -> None:
+    """A NUL or half a surrogate pair in somebody's kernel.json takes the list of the others away from nobody."""
+    for name, text in (("nul", r"/tmp/a\u0000b"), ("half", r"\ud800")):
+        (kernels / name).mkdir(parents=True)
+        (kernels / name / "kernel.json").write_text(
+            f'{{"argv": ["{text}"], "display_name": "{text}", "language": "x"}}'
+        )
+    rows = llmenv("kernel", "list", "--json").result()
+    assert {row["name"]: row["state"] for row in rows if row["name"] in {"nul", "half"}} == {
+        "nul": "broken",
+        "half": "broken",
+    }
+
+
+def test_a_script_that_fails_is_told_by_the_test(llmenv: Program, own_kernel_env: Path, kernels: Path) -> None:
+    """The kernel starts without it, and whoever tests the kernel hears of it."""
+    script = own_kernel_env / "etc/conda/activate.d/a-bad.sh"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text("export FOO=1\nif then\n")
+    assert llmenv("kernel", "add", "-p", own_kernel_env, "--name", "bad").code == 0
+    assert kernels.is_dir()
+    ended = llmenv("kernel", "test", "bad")
+    assert ended.code == 0, ended.text
+    assert "a-bad.sh" in ended.text

@@ -56,7 +56,7 @@ def described(asked: Mapping[str, Any]) -> Dict[str, Any]:
 def _version() -> str:
     import ipykernel
 
-    return str(ipykernel.__version__)
+    return str(getattr(ipykernel, "__version__", ""))
 
 
 def _read_back(folder: str) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ import ast
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,6 +19,12 @@ from .telling import Teller
 
 READY, ANSWER, IMPORT, INTERRUPTED, ENDED = 60.0, 20.0, 300.0, 10.0, 15.0
 """Seconds: until it is ready, for an answer, for an import from a cold disk, after an interrupt, and for its end."""
+
+SAID = "llmenv: "
+"""How a line of our launcher begins."""
+
+NOTES, LARGEST = 20, 1 << 20
+"""Lines of the kernel's stderr that are kept, and characters of it that are read."""
 
 PYTHON = "python"
 
@@ -50,6 +57,7 @@ def run(asked: Mapping[str, Any], teller: Teller) -> None:
         with teller.looking("shutdown") as values:
             teller.step("shutting the kernel down")
             values.update(session.end())
+        session.tell_stderr()
         shutil.rmtree(runtime, ignore_errors=True)
 
 
@@ -61,6 +69,7 @@ def _ask(asked: Mapping[str, Any], session: _Session, teller: Teller) -> None:
         same = os.path.realpath(found["prefix"]) == os.path.realpath(asked["starts"] or found["prefix"])
         first = found["path"].split(os.pathsep)[0]
         values.update({**found, "path": first, "same": same, "first": _same(first, asked["starts"])})
+        values["notes"] = session.notes()
     for module in dict.fromkeys(asked["modules"]):
         teller.step(f"importing {module}")
         with teller.looking(f"import {module}") as values:
@@ -87,12 +96,14 @@ class _Session:
         self._client: Any = None
         self._pid = 0
         self._environ = _environ(asked["environ"])
+        self._log = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], "stderr")
         self._manager = KernelManager(kernel_spec_manager=specs, kernel_name=asked["name"])
 
     def start(self) -> None:
         """Start it and wait until it answers."""
         started = time.monotonic()
-        self._manager.start_kernel(env=self._environ)
+        with open(self._log, "wb") as log:
+            self._manager.start_kernel(env=self._environ, stderr=log)
         self._client = self._manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=READY)
@@ -111,6 +122,21 @@ class _Session:
             "language": self.language,
             "language_version": self._info.get("language_info", {}).get("version", ""),
         }
+
+    def notes(self) -> list[str]:
+        """Return what our launcher said on stderr before it became the kernel."""
+        return [line[len(SAID) :] for line in self._lines() if line.startswith(SAID)][:NOTES]
+
+    def tell_stderr(self) -> None:
+        """Hand on what the kernel wrote to stderr, the end of it."""
+        sys.stderr.write("\n".join(self._lines()[-NOTES:]))
+
+    def _lines(self) -> list[str]:
+        try:
+            with open(self._log, encoding="utf-8", errors="replace") as log:
+                return log.read(LARGEST).splitlines()
+        except OSError:
+            return []
 
     def evaluate(self, expression: str) -> Mapping[str, Any]:
         """Return the mapping that a Python expression gives as JSON."""
