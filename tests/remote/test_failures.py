@@ -195,7 +195,7 @@ def test_a_host_that_forbids_forwarding(world: World) -> None:
     world.servers.start("strict", "AllowStreamLocalForwarding no")
     world.register("strict", name="strict")
     answer = world.client().ask("start", kernel="strict")
-    assert answer["error"].startswith("strict does not forward to the kernel that listens there: channel ")
+    assert answer["error"].startswith("strict does not forward to the kernel that listens there: ")
     assert "AllowStreamLocalForwarding" in answer["error"]
     world.wait_until_gone()
 
