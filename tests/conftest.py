@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts what it runs in the background deaf to Ctrl-C, and children inherit that.
@@ -33,9 +30,6 @@ ANY_ENGINE = frozenset(
     {"diagnose", "history", "kernel", "notebook", "remote", "verify", "verify_hosts", "verify_torch"}
 )
 """Files ``test_….py`` in those folders about what comes after an environment is installed, by whatever engine."""
-
-ONE_AT_A_TIME = frozenset({"ranks", "ssh"})
-"""Groups of tests that start servers at the machine's ports, or as many processes as it has processors."""
 
 RECORDED = Path(__file__).parent.parent.parent / "shared" / "channels"
 """Recorded metadata of real channels, beside the checkout where somebody has put it."""
@@ -64,20 +58,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_about_engines(path: Path, here: Path) -> bool:
     folder = path.relative_to(here).parts[0] if path.is_relative_to(here) else ""
     return folder in ENGINE_FOLDERS and path.stem.removeprefix("test_") not in ANY_ENGINE
-
-
-@pytest.fixture(autouse=True)
-def in_turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let no two tests run at once that share the machine's ports or all of its processors.
-
-    Their group asks for one worker, too, but not every pair of pytest and its plugin for several workers heeds that.
-    """
-    mark = request.node.get_closest_marker("xdist_group")
-    if mark is None or mark.args[0] not in ONE_AT_A_TIME or "PYTEST_XDIST_WORKER" not in os.environ:
-        yield
-        return
-    with FileLock(tmp_path_factory.getbasetemp().parent / f"{mark.args[0]}.lock", timeout=280):
-        yield
 
 
 @pytest.fixture(autouse=True)
