@@ -166,9 +166,11 @@ class _Drain:
             self._dropped = True
 
     def join(self) -> None:
+        """Wait for the reader to come to the end of the stream, for a while."""
         self._thread.join(GRACE_SECONDS)
 
     def text(self) -> str:
+        """Return the end of what came, in whole lines where the beginning was dropped."""
         kept = bytes(self._kept)
         if self._dropped or len(kept) > KEPT_BYTES:
             kept = kept[-KEPT_BYTES:].partition(b"\n")[2]

@@ -55,6 +55,7 @@ def _register(request: RemoteRequest) -> Kernelspec:
     console.say(f"looking at {request.prefix} on {request.host}")
 
     def install(made: Path, name: str) -> Path:
+        """Put a finished kernelspec into the folder that was asked for."""
         return registering.install(made, request.kernels, name)
 
     done = register_remote(

@@ -165,6 +165,7 @@ def complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str],
     """Return what completes the names of a kind (``tier``, ``recipe``) at the shell."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return those names that begin like the word at hand; a tier may be ``auto`` as well."""
         from conda_llmenv.cli.wiring import library
 
         names = (*library().names(kind), *(("auto",) if kind == "tier" else ()))

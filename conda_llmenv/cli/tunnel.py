@@ -98,6 +98,7 @@ class _Told:
         self.has_printed = False
 
     def up(self, *, again: bool) -> None:
+        """Print the address once; say when the tunnel is back, and whether a server answers behind it."""
         from conda_llmenv.notebook.ssh_lines import tunnel_argv
         from conda_llmenv.notebook.tunnel import server_answers
 
@@ -112,9 +113,11 @@ class _Told:
             say("a Jupyter server answers; its token was shown where it was started")
 
     def broken(self, reason: str, attempt: int, pause: float) -> None:
+        """Say why it broke and when it is tried again."""
         say(f"the tunnel broke: {reason}; attempt {attempt} to connect again in {pause:g} s")
 
     def refused(self, reason: str) -> None:
+        """Say why nothing is reached behind the tunnel, once for each reason."""
         if reason != self._refused:
             self._refused = reason
             say(

@@ -61,9 +61,11 @@ def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     store = remembering.report_store()
 
     def probe(place: Path, run: ProbeRun) -> ProbeEnd:
+        """Run a probe with activation's variables, or with the person's own where it is not isolated."""
         return run_probe(place, run, activated.environ if run.isolated else os.environ)
 
     def earlier(place: Path | None, state: str = "") -> Iterable[Report]:
+        """Return reports on record; those of one environment are relied on, so they have to be trusted ones."""
         return store.reports(place, fingerprint=state, trusted=place is not None)
 
     return VerifyTools(

@@ -59,6 +59,7 @@ def open_tools(
 
         @functools.cache
         def scratch() -> Path:
+            """Make the command's scratch folder when it is first needed."""
             return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="llmenv-")))
 
         yield Tools(

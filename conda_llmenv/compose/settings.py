@@ -79,6 +79,7 @@ def _description(reading: Reading, node: Node, what: str) -> str:
 
 def _names(kind: str) -> Callable[[Reading, Node, str], tuple[Sourced, ...]]:
     def read(reading: Reading, node: Node, what: str) -> tuple[Sourced, ...]:
+        """Read a list of names; one that is not allowed is a problem of its own."""
         found: list[Sourced] = []
         for item in reading.items(node, what):
             scalar = reading.text(item, f"an entry of {what}")
@@ -108,6 +109,7 @@ def _variable_names(reading: Reading, node: Node, what: str) -> tuple[str, ...]:
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[Reading, Node, str], Sourced | None]:
     def read(reading: Reading, node: Node, what: str) -> Sourced | None:
+        """Read one of the words that are allowed."""
         scalar = reading.text(node, what)
         if scalar is None:
             return None

@@ -63,6 +63,7 @@ class _Owners(Struct, frozen=True):
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> _Owners:
+        """Return who installs which name, and whose names stand for another distribution."""
         installs: dict[str, list[Record]] = {}
         replaces: dict[str, list[Record]] = {}
         for record in records:

@@ -32,6 +32,7 @@ def settled(marker: str, default_groups: Collection[str]) -> str | None:
     groups = {canonicalize_name(group) for group in default_groups}
 
     def answer(match: re.Match[str]) -> str:
+        """Return what stands for a question about a group: true or false, by the default groups."""
         picked = match["set"] == "dependency_groups" and canonicalize_name(match["name"]) in groups
         return _PICKED[picked is bool(match["absent"])]
 

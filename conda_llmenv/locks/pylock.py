@@ -140,6 +140,7 @@ class _Reading(Struct):
 
     @classmethod
     def start(cls, text: str, display: str) -> _Reading:
+        """Read the text and check what holds for all of it: TOML, its version, no placeholder."""
         mistakes = Mistakes(display)
         try:
             toml = read_toml(text)
@@ -152,6 +153,7 @@ class _Reading(Struct):
         return reading
 
     def check_top(self) -> None:
+        """Refuse another major version of the format: what its fields mean is not known here."""
         version = self.toml.data.get("lock-version")
         try:
             known = isinstance(version, str) and Version(version).major == 1

@@ -300,6 +300,7 @@ class _Clock:
         self.seconds: dict[str, float] = {}
 
     def stamp(self, stage: str) -> None:
+        """Note the seconds since the stage before ended."""
         now = time.monotonic()
         self.seconds[stage] = round(now - self._last, 3)
         self._last = now

@@ -26,6 +26,7 @@ class AskedFile(Struct, frozen=True):
         file = rf"`?(?:[^\s`'\"(]*/)?{re.escape(self.name)}`?"
 
         def place(line: int) -> str:
+            """Return the place of a 0-based line in a fragment, and note that the line was named."""
             if not 0 <= line < len(self.origins):
                 return "the pip section"
             named.append(line)

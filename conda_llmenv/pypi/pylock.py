@@ -24,6 +24,7 @@ def parse_pylock(lock: Path, stubs: Path) -> tuple[PipPackage, ...]:
     """
 
     def absolute(path: str) -> str:
+        """Return a path as it is meant: relative to the lock."""
         return str((lock.parent / path).resolve())
 
     data = with_paths(loads(lock.read_text(encoding="utf-8")), absolute)

@@ -178,10 +178,12 @@ def gather(config: PipConfig, options: Iterable[PipOption], environ: Mapping[str
 
 def _configured(config: PipConfig, base: Path, environ: Mapping[str, str]) -> Sources:
     def text(key: str) -> str | None:
+        """Return the value of a setting, None where it is not set."""
         setting = config.get(key)
         return setting.value if setting else None
 
     def words(key: str, check: Callable[[str, Origin], str] | None = None) -> list[str]:
+        """Return the words of a setting with variables filled in, checked where a check is given."""
         setting = config.get(key)
         if setting is None:
             return []
@@ -189,10 +191,12 @@ def _configured(config: PipConfig, base: Path, environ: Mapping[str, str]) -> So
         return [check(word, setting.origin) for word in found] if check else found
 
     def file(key: str) -> str | None:
+        """Return the file that a setting names, which has to exist."""
         setting = config.get(key)
         return existing_file(setting.value, key, setting.origin) if setting else None
 
     def constraint(word: str, origin: Origin) -> str:
+        """Return a file or address of constraints; a file has to exist."""
         return existing_file(_located(checked_url(word, origin), base), "constraint", origin)
 
     sources = Sources(

@@ -57,6 +57,7 @@ def closed_client() -> rattler.Client:
     """Return a client whose every request fails: for work that must not touch the network."""
 
     def refuse(host: str, path: str) -> dict[str, str] | None:
+        """Fail where the headers of a request are made, before anything is sent."""
         raise ConnectionRefusedError(f"offline: {host}{path} was not asked for")
 
     leave_in_order()

@@ -30,6 +30,7 @@ def read_all(entries: Iterable[Entry], read: Callable[[Entry], Result]) -> dict[
     results: dict[str, Result] = {}
 
     def work() -> None:
+        """Read entries until none is waiting."""
         while True:
             try:
                 entry = waiting.pop()

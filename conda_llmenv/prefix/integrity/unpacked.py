@@ -61,6 +61,7 @@ def _unlike(prefix: Path, noted: Mapping[str, list[Recorded]]) -> list[str]:
     present = [Entry(path, Kind.FILE, (prefix / path).stat().st_size, 0) for path in noted if (prefix / path).is_file()]
 
     def is_noted(entry: Entry) -> bool:
+        """Return whether a file has the checksum that one of its wheels lists."""
         path = f"{prefix}/{entry.path}"
         return any(
             content.checksum(path, entry.size, one.algorithm, follow=True) == one.checksum for one in noted[entry.path]

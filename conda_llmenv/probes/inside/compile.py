@@ -45,6 +45,7 @@ def compiled(torch: Any, device: str) -> dict[str, Any]:
     """Return how far the compiled function is from the plain one on a device, or what the compiler said."""
 
     def tiny(values: Any) -> Any:
+        """Compute ``relu(2 x + 1)``."""
         return torch.relu(values * 2 + 1)
 
     inputs = torch.linspace(-3, 3, 1001, device=device)

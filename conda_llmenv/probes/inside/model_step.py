@@ -144,6 +144,7 @@ def flash_attn_step(torch: Any, device: str) -> dict[str, Any]:
     wanted.square().sum().backward()
 
     def error(one: Any, other: Any) -> float:
+        """Return the Frobenius error relative to the other tensor."""
         return float((one.double() - other).norm() / other.norm())
 
     gradients = [error(inputs[index].grad, exact[index].grad) for index in range(3)]

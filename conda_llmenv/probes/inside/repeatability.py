@@ -17,6 +17,7 @@ def look(torch: Any, names: list[str]) -> dict[str, Any]:
     firsts: dict[str, list[Any]] = {}
 
     def on_device(device: str, about: dict[str, Any]) -> dict[str, Any]:
+        """Look at one device, and keep its first results for comparing devices."""
         return repeated(torch, device, about, firsts)
 
     seen = on_each(torch, names, on_device)
