@@ -1,4 +1,4 @@
-"""Judges how many cards a program sees, whether they are healthy, and what the kernel log says of them."""
+"""Judges how many cards a program sees, whether they are healthy, and what slows them down."""
 
 from __future__ import annotations
 

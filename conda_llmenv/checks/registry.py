@@ -1,4 +1,4 @@
-"""The ladder: every check, from the machine up to a training step, each after what it needs."""
+"""The ladder: every check, from activation and the machine up to a training step, each after what it needs."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class CreateOptions(PlanOptions, frozen=True):
 @solver_options
 @click.option("-d", "--dry-run", is_flag=True, help="Plan everything, the pip section too, and change nothing.")
 @click.option("--keep", is_flag=True, help="Leave a failed environment for inspection.")
-@click.option("--no-verify", is_flag=True, help="Do not import what the recipe promises.")
+@click.option("--no-verify", is_flag=True, help="Do not prove that it works: run no checks at the end.")
 @click.option("--no-kernel", is_flag=True, help="Do not register the environment as a Jupyter kernel.")
 @confirm_option
 @output_options

@@ -19,7 +19,11 @@ from conda_llmenv.cli.options import complete_environments, confirm_option, json
 @click.option("--name", metavar="KERNEL", help="Name of the kernel; by default made from the environment's.")
 @click.option("--display-name", metavar="TEXT", help="What people choose it by; default: ENV (torch, CUDA, tier).")
 @click.option("--user", is_flag=True, help="For every Jupyter of this account (the default).")
-@click.option("--sys-prefix", is_flag=True, help="For the Jupyter that is in the environment itself.")
+@click.option(
+    "--sys-prefix",
+    is_flag=True,
+    help="For the Jupyter that is in the environment itself; with --host, in the one active here.",
+)
 @click.option("--prefix", metavar="DIR", help="For the Jupyter that is in DIR (below DIR/share/jupyter).")
 @confirm_option
 @json_option
@@ -41,8 +45,8 @@ def add(
     The environment may be made by llmenv, conda, mamba or venv; it needs ipykernel, which is offered to be installed.
     The kernel is activated each time it starts: what packages and you set for the environment is in force.
 
-    With --host the environment is on another host, which ssh must reach without a question. The kernel runs there,
-    behind an SSH tunnel, and ends with the connection.
+    With --host the environment is on another host, which ssh must reach without a question; -p is its path there. The
+    kernel runs there, behind an SSH tunnel, and ends with the connection.
     """
     from conda_llmenv.cli.kernel_tools import environment as find
     from conda_llmenv.cli.kernel_tools import kernel_tools, kernels_folder, spec_json

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def repair(names: tuple[str, ...], *, yes: bool, as_json: bool) -> int:
     """Register anew what was moved, rebuilt or removed.
 
-    Without names, every kernel that llmenv registered. One whose environment was rebuilt is registered anew; one whose
-    environment was moved is so after a yes (or with -y), and one whose environment is gone is removed after one.
+    Without names, every kernel of an environment here that llmenv registered; kernels on other hosts stay as they are.
+    One whose environment was rebuilt is registered anew; one whose environment was moved is so after a yes (or with
+    -y), and one whose environment is gone is removed after one.
     """
     from conda_llmenv.cli.kernel_tools import kernel_tools
     from conda_llmenv.pipeline.kernel_repair import plan_repairs

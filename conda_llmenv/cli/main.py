@@ -102,7 +102,7 @@ def script() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None, *, program: str = "llmenv") -> int:
-    """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 128+N ended by a signal.
+    """Run the program and return its exit code: 0 done, 1 the work failed, 2 usage, 3 not checked, 128+N a signal.
 
     Args:
         argv: the arguments; those of this process by default.

@@ -55,11 +55,21 @@ class VerifyOptions(Struct, frozen=True):
     help="In seconds, for job scripts: look at what changes from day to day, and fail unless the last full pass still "
     "stands for these packages, this machine and its driver.",
 )
-@click.option("--full", "level", flag_value="full", help="Up to a DDP step on all cards (the default).")
-@click.option("--deep", "level", flag_value="deep", help="Also what takes minutes.")
+@click.option("--full", "level", flag_value="full", help="Up to training steps on all cards (the default).")
+@click.option(
+    "--deep",
+    "level",
+    flag_value="deep",
+    help="Also what takes minutes: the memory of the cards and accelerate's test script.",
+)
 @click.option("--only", multiple=True, metavar="ID", help="Run this check and what it needs; may be given again.")
 @click.option("--list", "listed", is_flag=True, help="List the checks and do nothing.")
-@click.option("--nproc", type=click.IntRange(1, 64), metavar="N", help="Processes for the checks of several ranks.")
+@click.option(
+    "--nproc",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Processes for the checks of several ranks; default: the recipe's, else one a card, else 2 and then 4.",
+)
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
 @click.option(
     "--report",
@@ -68,7 +78,7 @@ class VerifyOptions(Struct, frozen=True):
     help="Also write the report as one page for people.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="One line for each check.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print what failed and the verdict alone.")
 @click.option("--integrity", is_flag=True, help="Compare every file with what was recorded when it was installed.")
 @click.option(
     "--stat-only", is_flag=True, help="With --integrity: compare existence, size, type and mode; read no file."
@@ -77,9 +87,9 @@ class VerifyOptions(Struct, frozen=True):
 def verify(**options: Any) -> int:
     """Prove that an environment works on this machine.
 
-    From its imports up to a training step on several ranks. Exit codes: 0 it works (warnings allowed without --strict),
-    1 a check failed, 3 a check could not be run. What takes part is the environment's own Python, on its own; nothing
-    is installed in it.
+    From activation and the driver up to training steps on several ranks and with model libraries. Exit codes: 0 it
+    works (warnings allowed without --strict), 1 a check failed or the page of --report could not be written, 3 a check
+    could not be run. What takes part is the environment's own Python, on its own; nothing is installed in it.
 
     With --integrity every file is compared with the records of conda and pip instead, compiled files with their
     sources, and an environment of llmenv's with the packages and variables that were noted when it was made. Records

@@ -1,4 +1,4 @@
-"""Create an environment: plan, then link conda packages while pip resolves and downloads, then pip, then record."""
+"""Create an environment: plan, link conda packages while pip resolves and fetches, then pip, then record and prove."""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ PROOF = "proof"
 
 
 def preflight(request: VerifyRequest, tools: VerifyTools) -> Report:
-    """Return the quick level's report, completed from the last pass; without one it fails, since nothing proves it."""
+    """Return the quick level's report, completed from the last pass; without one it fails, since nothing proves it.
+
+    An environment of which no more than the quick level is asked needs no earlier pass.
+    """
     report, level = verify(request, tools), request.subject.level
     if level is Level.QUICK:
         return report  # it is all that is asked of this environment

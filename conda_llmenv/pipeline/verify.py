@@ -76,7 +76,8 @@ def verify(request: VerifyRequest, tools: VerifyTools) -> Report:
 def conclude(report: Report, subject: Subject, tools: VerifyTools) -> tuple[Notice, ...]:
     """Put a report on record and let the environment say what it came to, where it went as far as is asked of it.
 
-    A preflight changes nothing: it may fail for want of a pass on this machine, where another has proved the same.
+    A run below the level that is asked of the environment marks nothing: a preflight may fail for want of a pass on
+    this machine, where another has proved the same.
     """
     notices = tools.keep(report)
     if not report.whole or report.level < subject.level:

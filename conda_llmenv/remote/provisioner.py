@@ -1,6 +1,7 @@
 """Lets jupyter_client start, interrupt and end kernels that run in an environment on another host.
 
-jupyter_client finds it by the entry point ``llmenv-ssh`` and is imported nowhere else in this package.
+jupyter_client finds it by the entry point ``llmenv-ssh``. What else imports jupyter_client here is in folders called
+``inside`` and runs in other Pythons.
 
 The kernel listens at Unix sockets in a folder that only its user may enter, and ssh forwards the local ports there. On
 hosts that many share this keeps its output from the others: a TCP port lets everybody subscribe to it.

@@ -1,7 +1,8 @@
 """The script every probe starts with: ``python -I entry.py PROBE JSON``; prints RFC 7464 JSON texts on stdout.
 
 Whatever the environment's packages print goes to stderr: stdout is kept for observations before any of them is asked
-for. The JSON has ``nonce``, which every observation carries and nothing else is given; see ``telling.py``.
+for. ``paths`` alone runs without ``-I``. The JSON has ``nonce``, which every observation carries and nothing else is
+given; see ``telling.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Observes the machine: driver, cards, limits, disks, networks. Standard library only; also sent to other nodes.
+"""Observes the machine: driver, cards, limits, disks, networks. Standard library only.
 
 ``asked["root"]`` is ``/``, or the folder that stands for ``/`` of a recorded machine. Below such a folder are read,
 each optional and besides what :mod:`conda_llmenv.host` reads there:
