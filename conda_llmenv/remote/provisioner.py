@@ -147,7 +147,7 @@ class SSHProvisioner(LocalProvisioner):
         return self.connection_info
 
     def _start(self, folder: str, session_name: str) -> dict[str, Any]:
-        """Return what the supervisor is told: nothing of this host's variables, and the key, which is in no argv."""
+        """Return what the supervisor is told: of our variables the notebook's name alone, and the key, in no argv."""
         resources = Path(self.kernel_spec.resource_dir)
         paths = sorted(resources.rglob("*.py"))
         files = {path.relative_to(resources).as_posix(): path.read_text(encoding="utf-8") for path in paths}
