@@ -71,7 +71,8 @@ def write_lock_file(path: Path, text: str) -> None:
     Raises:
         NoSpace, PrefixError: the disk refused; the file is named, and what was there is there still.
     """
-    from conda_llmenv.prefix.durable import disk_errors, write_file
+    from conda_llmenv.plain_files import write_file
+    from conda_llmenv.prefix.durable import disk_errors
 
     try:
         with disk_errors("write", path):

@@ -25,7 +25,7 @@ def write_page(path: Path, report: Report) -> tuple[Notice, ...]:
     from conda_llmenv.checks.baseline import earlier_values
     from conda_llmenv.cli.remembering import report_store
     from conda_llmenv.page.report import render
-    from conda_llmenv.prefix.durable import write_file
+    from conda_llmenv.plain_files import write_file
 
     page = render(report, earlier_values(report, report_store().reports()))
     try:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from conda_llmenv.checks.moments import moment
 from conda_llmenv.checks.verdict import proves
 from conda_llmenv.errors import InputError
-from conda_llmenv.history.files import publish, read_plain, why
+from conda_llmenv.history.files import publish, why
 from conda_llmenv.history.places import HistoryFolder, history_folder
 from conda_llmenv.history.report_file import (
     LARGEST,
@@ -30,6 +30,7 @@ from conda_llmenv.history.report_file import (
     stamp,
 )
 from conda_llmenv.model import Level, Notice, Report
+from conda_llmenv.plain_files import read_owned, read_plain
 
 INSIDE = Path("conda-meta", "llmenv", "reports")
 """Where an environment keeps the reports about itself."""
@@ -73,7 +74,7 @@ def read_report(path: Path) -> Report:
         InputError: it holds none, or cannot be read.
     """
     try:
-        return decode(read_plain(path.resolve(), LARGEST)[0])
+        return decode(read_plain(path, LARGEST))
     except (OSError, ValueError) as error:
         reason = why(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"{path} is no report: {reason}", hint="`llmenv history --json` names their files") from error
@@ -109,7 +110,7 @@ class Store:
         name = lock_name(report)
         for folder in (self._folder.path, Path(report.prefix) / INSIDE) if name else ():
             with suppress(OSError):
-                return Kept(folder / name, report, read_plain(folder / name, LARGEST_LOCK)[1])
+                return Kept(folder / name, report, read_owned(folder / name, LARGEST_LOCK)[1])
         return None
 
     def reports(
@@ -221,7 +222,7 @@ class Store:
 
     def _read(self, path: Path) -> Kept | None:
         try:
-            content, owner = read_plain(path, LARGEST)
+            content, owner = read_owned(path, LARGEST)
             report = decode(content)
             _check_time(report, path.name)
         except FileNotFoundError:

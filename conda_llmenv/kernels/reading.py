@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from conda_llmenv.model.kernels import Kernelspec, Place
+from conda_llmenv.plain_files import read_plain
 
 LARGEST = 2**20
 FILE = "kernel.json"
@@ -65,10 +65,7 @@ def _owned(folder: Path) -> bool:
 
 
 def _load(file: Path) -> dict[str, Any]:
-    facts = file.stat()
-    if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
-        raise ValueError("it is no plain file of usual size")
-    data = json.loads(file.read_bytes())
+    data = json.loads(read_plain(file, LARGEST))
     if "\\u0000" in json.dumps(data):
         raise ValueError("a text in it has a NUL")
     json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError

@@ -18,6 +18,7 @@ from conda_llmenv import entering, process
 from conda_llmenv.errors import InputError, LlmenvError
 from conda_llmenv.kernels.reading import FILE, read_kernelspec
 from conda_llmenv.model.kernels import Kernelspec, Registration
+from conda_llmenv.plain_files import flush
 
 INSIDE = Path(__file__).parent / "inside"
 DESCRIBE, LAUNCH = INSIDE / "describe.py", INSIDE / "launch.py"
@@ -107,7 +108,7 @@ def remove(spec: Kernelspec) -> None:
     kernels = spec.folder.parent
     with _failures("remove", spec.folder), _workplace(kernels) as work, _alone(kernels), suppress(FileNotFoundError):
         _aside(spec.folder, work / "old")
-    _flush(spec.folder.parent)
+    flush(spec.folder.parent)
 
 
 def _make(asked: Registration, folder: Path, answer: Path) -> None:
@@ -165,8 +166,8 @@ def _publish(made: Path, target: Path) -> None:
     """Put a folder in the place of what is there; not by one exchange, which network file systems do not have."""
     for folder, _, names in os.walk(made, topdown=False):
         for name in names:
-            _flush(Path(folder, name))
-        _flush(Path(folder))
+            flush(Path(folder, name))
+        flush(Path(folder))
     old = made.with_name("old")
     with _alone(target.parent):
         with suppress(FileNotFoundError):
@@ -177,7 +178,7 @@ def _publish(made: Path, target: Path) -> None:
             if os.path.lexists(old) and not os.path.lexists(target):
                 old.rename(target)
             raise
-        _flush(target.parent)
+        flush(target.parent)
 
 
 @contextmanager
@@ -199,15 +200,6 @@ def _aside(target: Path, old: Path) -> None:
     if spec is None or not spec.ours:
         old.rename(target)
         raise InputError(f"{target} was changed by somebody else meanwhile; it is left alone")
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

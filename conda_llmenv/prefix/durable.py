@@ -1,10 +1,9 @@
-"""Durable file operations: publish a file in one step, flush a folder, remove a tree whatever its modes are."""
+"""Removes a tree whatever its modes are, and words what a disk refuses so that a person can act on it."""
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,50 +12,8 @@ from pathlib import Path
 
 from conda_llmenv.errors import LlmenvError, NoSpace, PrefixError
 
-TEMPORARY_SUFFIX = ".llmenv-tmp"
-"""End of the name of a file that is being written; one that a crash left behind can be told by it."""
-
 _REMOVE_TRIES = 4
 _REMOVE_PAUSE = 0.05
-
-
-def write_file(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Publish ``content`` at ``path`` in one step that a crash cannot split.
-
-    Written beside the target, flushed, renamed over it, and the folder flushed. A link at ``path`` is replaced, not
-    followed.
-
-    Args:
-        path: the final name; its folder must exist.
-        content: the whole new content.
-        mode: permissions before the umask; 0o600 for anything that holds an address.
-
-    Raises:
-        OSError: it could not be written; ``path`` is as before.
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    flush_folder(path.parent)
-
-
-def flush_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable; file systems that cannot do that are taken as they are."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_tree(path: Path) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from conda_llmenv.errors import LlmenvError
 from conda_llmenv.model import Notice
-from conda_llmenv.prefix.durable import write_file
+from conda_llmenv.plain_files import read_plain, write_file
 from conda_llmenv.prefix.location import is_in_change
 from conda_llmenv.prefix.lock import FolderLock
 from conda_llmenv.unlisted import HISTORY
@@ -93,22 +91,11 @@ def _lines(registry: Path) -> list[str]:
         OSError: what is there cannot be read, or is a pipe, a device or a folder, which is not even waited for.
     """
     try:
-        text = _read_plain(registry).decode("utf-8", errors="surrogateescape")
+        text = read_plain(registry).decode("utf-8", errors="surrogateescape")
     except (FileNotFoundError, NotADirectoryError):
         return []
     stripped = (line.strip() for line in text.split("\n"))
     return [line for line in stripped if line and not line.startswith("#")]
-
-
-def _read_plain(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", str(path))
-        with open(descriptor, "rb", closefd=False) as stream:
-            return stream.read()
-    finally:
-        os.close(descriptor)
 
 
 def _write(registry: Path, lines: list[str]) -> None:

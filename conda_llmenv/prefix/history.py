@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from conda_llmenv.prefix.durable import write_file
+from conda_llmenv.plain_files import write_file
 from conda_llmenv.prefix.inspect import InstalledRecord
 from conda_llmenv.redact import strip
 from conda_llmenv.unlisted import HISTORY

@@ -23,8 +23,9 @@ from msgspec import Struct
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import Owner
+from conda_llmenv.plain_files import flush
 from conda_llmenv.prefix import owner as owners
-from conda_llmenv.prefix.durable import flush_folder, remove_tree
+from conda_llmenv.prefix.durable import remove_tree
 from conda_llmenv.prefix.state import read_json, write_json
 
 KINDS = ("create", "replace", "remove")
@@ -81,7 +82,7 @@ class Workplace(Struct, frozen=True):
         """
         self.folder.mkdir(mode=0o700)
         write_json(self.journal, _to_json(entry))
-        flush_folder(self.folder.parent)
+        flush(self.folder.parent)
 
     def read(self) -> Entry | None:
         """Return the change that is or was under way; None if there is no journal.
@@ -110,7 +111,7 @@ class Workplace(Struct, frozen=True):
         """
         doomed = self.folder / f"doomed-{secrets.token_hex(6)}"
         path.rename(doomed)
-        flush_folder(path.parent)
+        flush(path.parent)
         return doomed
 
     def close(self) -> bool:

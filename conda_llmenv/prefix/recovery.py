@@ -16,8 +16,9 @@ from pathlib import Path
 
 from conda_llmenv.errors import LockBusy, PrefixError
 from conda_llmenv.model import EnvState, Owner, Phase
+from conda_llmenv.plain_files import flush
 from conda_llmenv.prefix import owner as owners
-from conda_llmenv.prefix.durable import flush_folder, remove_tree
+from conda_llmenv.prefix.durable import remove_tree
 from conda_llmenv.prefix.journal import Entry, Workplace
 from conda_llmenv.prefix.state import FOLDER, read_state
 from conda_llmenv.unlisted import HISTORY
@@ -67,7 +68,7 @@ def undo(work: Workplace, entry: Entry) -> tuple[Path, ...]:
         _discard_begun(work, entry, needed=replaced)
     if replaced:
         work.old.rename(work.prefix)
-        flush_folder(work.prefix.parent)
+        flush(work.prefix.parent)
     work.close()
     return entry.made_parents
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import EnvState, Phase
-from conda_llmenv.plain_files import read_plain
+from conda_llmenv.plain_files import read_plain, write_file
 from conda_llmenv.prefix import owner as owners
-from conda_llmenv.prefix.durable import write_file
 from conda_llmenv.redact import strip
 
 VERSION = 1

@@ -28,8 +28,9 @@ from msgspec import structs
 from conda_llmenv import __version__
 from conda_llmenv.errors import Interrupted, LlmenvError, PrefixError
 from conda_llmenv.model import EnvState, Notice, Phase
+from conda_llmenv.plain_files import flush
 from conda_llmenv.prefix import owner as owners
-from conda_llmenv.prefix.durable import disk_errors, explain, flush_folder
+from conda_llmenv.prefix.durable import disk_errors, explain
 from conda_llmenv.prefix.environments import register
 from conda_llmenv.prefix.history import write_history
 from conda_llmenv.prefix.inspect import installed
@@ -185,7 +186,7 @@ class PrefixTransaction:
             self.prefix.rename(self._work.old)
         self.prefix.mkdir(exist_ok=self._entry.folder_existed)
         (self.prefix / FOLDER).mkdir(parents=True)
-        flush_folder(self.prefix.parent)
+        flush(self.prefix.parent)
         write_state(self.prefix, _creating(self._entry))
         withhold_history(self.prefix)
 

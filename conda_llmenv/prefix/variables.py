@@ -10,8 +10,7 @@ from typing import Any
 from conda_llmenv.activation import RESERVED, UNSET, survives_activation
 from conda_llmenv.errors import InputError, PrefixError
 from conda_llmenv.names import check_name
-from conda_llmenv.plain_files import read_plain
-from conda_llmenv.prefix.durable import write_file
+from conda_llmenv.plain_files import read_plain, write_file
 
 STATE = Path("conda-meta", "state")
 """conda's file; not to be confused with ours in ``conda-meta/llmenv``."""

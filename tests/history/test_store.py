@@ -357,7 +357,7 @@ def test_hostile_files_in_a_shared_folder(tmp_path: Path) -> None:
         "it is no plain file",
         "a later llmenv wrote it (format 99, known here is 1); upgrade conda-llmenv to read it",
         "its name gives another time than it holds",
-        "it is larger than a report can be",
+        f"it is larger than {LARGEST} bytes",
         "it is dated in the future",
     }
     assert len(told) == 9

@@ -8,7 +8,7 @@ import pytest
 
 from conda_llmenv.errors import PrefixError
 from conda_llmenv.model import EnvState, Phase
-from conda_llmenv.prefix.durable import write_file
+from conda_llmenv.plain_files import write_file
 from conda_llmenv.prefix.state import SPEC_FILE, STATE_FILE, read_spec, read_state, write_state
 
 BROKEN = {
