@@ -140,4 +140,5 @@ def test_configuration_file_that_is_not_there() -> None:
 def test_secrets_are_not_shown() -> None:
     """A variable that holds a password appears without it."""
     found = judged("nccl-settings", {"variables": {"NCCL_PLUGIN_TOKEN": "hunter2"}, "files": []})
+    assert any(line.startswith("NCCL_PLUGIN_TOKEN=") for line in found.detail)
     assert "hunter2" not in repr(found)

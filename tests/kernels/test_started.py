@@ -160,12 +160,13 @@ def test_an_interrupt_reaches_the_kernel_itself(registered: Client) -> None:
         "own = int(own['content']['user_expressions']['pid']['data']['text/plain'])\n"
         "client.stop_channels(); manager.shutdown_kernel()\n"
         "print(json.dumps({'ename': reply['content']['ename'], 'seconds': seconds, 'own': own,"
-        " 'known': manager.provisioner.pid if manager.provisioner else own}))\n"
+        " 'known': manager.provisioner.pid}))\n"
     )
     with no_process_left(registered.prefix):
         seen = registered.script(code)
     assert seen["ename"] == "KeyboardInterrupt"
     assert seen["seconds"] < 5
+    assert seen["own"] == seen["known"]
 
 
 def test_a_termination_ends_the_kernel_itself(registered: Client) -> None:
@@ -183,14 +184,19 @@ def test_a_termination_ends_the_kernel_itself(registered: Client) -> None:
 
 def test_a_kill_while_a_script_hangs_leaves_nothing(registered: Client) -> None:
     """The shell is in the kernel's process group, which clients end as a whole."""
-    plant(registered.prefix, "b.sh", "sleep 62.5\n")
+    begun = registered.prefix / "begun"
+    plant(registered.prefix, "b.sh", f"touch {shlex.quote(str(begun))}; sleep 62.5\n")
     code = (
-        "import json, time\nfrom jupyter_client.manager import KernelManager\n"
-        "manager = KernelManager(kernel_name='own'); manager.start_kernel(); time.sleep(1.5)\n"
+        "import json, pathlib, sys, time\nfrom jupyter_client.manager import KernelManager\n"
+        "begun, end = pathlib.Path(sys.argv[1]), time.monotonic() + 20\n"
+        "manager = KernelManager(kernel_name='own'); manager.start_kernel()\n"
+        "while not begun.exists() and time.monotonic() < end: time.sleep(0.05)\n"
+        "time.sleep(0.2)\n"
         "manager.shutdown_kernel(now=True); print(json.dumps({}))\n"
     )
     with no_process_left(registered.prefix):
-        registered.script(code)
+        registered.script(code, str(begun))
+    assert begun.exists()
     assert not sleeping("62.5")
 
 

@@ -99,6 +99,7 @@ def test_secrets_are_masked_wherever_they_stand(secret: str) -> None:
 def test_a_secret_that_is_cut_is_masked_first() -> None:
     """The end of the longest line is no place to leave the first half of a token."""
     page = page_of("x" * 985 + " hf_" + "a" * 40)
+    assert "x" * 985 in page
     assert "hf_aaa" not in page
 
 
