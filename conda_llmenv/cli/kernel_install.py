@@ -1,4 +1,4 @@
-"""Installs ipykernel in an environment that lacks it, with the tool that made the environment."""
+"""Installs ipykernel in an environment that lacks it: conda's package where conda's are, pip's elsewhere."""
 
 from __future__ import annotations
 
