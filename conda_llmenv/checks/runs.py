@@ -104,7 +104,7 @@ def wanted_modules(scene: Scene, course: Course) -> tuple[str, ...]:
 
 def _ranks(checks: Sequence[Check], scene: Scene, course: Course) -> Iterable[ProbeRun]:
     for world in course.worlds:
-        asked = {"world": world, "backend": backend(scene), "small": course.level is Level.QUICK}
+        asked = {"world": world, "backend": backend(scene)}
         yield _run(checks, asked, ranks=world)
 
 

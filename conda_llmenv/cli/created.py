@@ -146,6 +146,8 @@ def say_created(created: Created, *, name: str | None, kernels: Sequence[Kernels
     console.fact("install", _install_line(created))
     if created.report is not None:
         say_ladder(created.report, verbose=False)
+        if created.works:  # what failed is told at the end, with what to do about it
+            say_wrong(created.report)
     console.fact("prefix", str(created.prefix))
     for spec in kernels:
         console.fact("kernel", f"{spec.name}: {spec.display_name}")
