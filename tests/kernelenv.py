@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
-from tests.torchenv import OUTER, ROOT, environ_of, run
+from tests.sharedenv import OUTER, SharedEnv
 
 FILE = """\
 channels: [conda-forge]
@@ -32,24 +30,13 @@ llmenv:
 
 PACKAGES = ("ipykernel", "nbclient")
 
+KERNEL_ENV = SharedEnv("kernels", FILE, PACKAGES)
+
 
 @pytest.fixture(scope="session")
 def kernel_env(tmp_path_factory: pytest.TempPathFactory, worker_id: str, offline_channel: Path) -> Path:
     """Return a prefix with Python, ipykernel and nbclient, read-only by agreement (see ``own_kernel_env``)."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base if worker_id == "master" else base.parent
-    folder = shared / "kernels"
-    with FileLock(f"{folder}.lock", timeout=900):
-        outcome = folder / "outcome.txt"
-        if not outcome.is_file():
-            folder.mkdir(exist_ok=True)
-            outcome.write_text(why_not(folder) or _create(folder, offline_channel), encoding="utf-8")
-        reason = outcome.read_text(encoding="utf-8")
-    if reason.startswith("failed: "):
-        pytest.fail(reason, pytrace=False)
-    if reason:
-        pytest.skip(reason)
-    return folder / "env"
+    return KERNEL_ENV.made(tmp_path_factory, worker_id, offline_channel)
 
 
 @pytest.fixture
@@ -62,26 +49,6 @@ def own_kernel_env(kernel_env: Path, tmp_path: Path) -> Path:
     state.unlink()  # a hard link: the shared environment's must not change with it
     state.write_text(text)
     return prefix
-
-
-def why_not(folder: Path) -> str:
-    """Return why there can be no such environment here, or an empty string."""
-    asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet"]
-    done = run([sys.executable, "-m", "pip", "install", *asked, *PACKAGES], OUTER, folder)
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        return f"pip can offer no {' and no '.join(PACKAGES)} here: {' '.join(last)}"
-    return ""
-
-
-def _create(folder: Path, channels: Path) -> str:
-    file = folder / "kernel.yml"
-    file.write_text(FILE, encoding="utf-8")
-    where = ["--override-channels", "-c", "conda-forge", "--tier", "cpu", "-f", str(file), "-p", str(folder / "env")]
-    argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--yes", "--quiet", "--json"]
-    done = run(argv, environ_of(folder, channels), folder)
-    (folder / "created.json").write_text(done.stdout, encoding="utf-8")
-    return f"failed: no environment with ipykernel: {done.stdout}{done.stderr}" if done.returncode else ""
 
 
 @dataclass
@@ -154,6 +121,3 @@ def processes_of(prefix: Path) -> list[str]:
         if line.startswith(f"{prefix}/bin/") and int(folder.name) != os.getpid():
             found.append(f"{folder.name} {line}")
     return found
-
-
-__all__ = ["ROOT", "Client", "client_environ", "kernel_env", "no_process_left", "own_kernel_env", "processes_of"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from tests.torchenv import OUTER, environ_of, run
+from tests.sharedenv import SharedEnv
 
 FILE = """\
 channels: [conda-forge]
@@ -24,23 +23,13 @@ variables:
   FROM_STATE: "a b"
 """
 
+LAB_ENV = SharedEnv("lab", FILE, ("jupyterlab>=4",), options=("--no-kernel",))
+
 
 @pytest.fixture(scope="session")
 def lab_env(tmp_path_factory: pytest.TempPathFactory, worker_id: str, offline_channel: Path) -> Path:
     """Return a prefix with JupyterLab, an activation script and a variable; read-only by agreement."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "lab"
-    with FileLock(f"{folder}.lock", timeout=900):
-        outcome = folder / "outcome.txt"
-        if not outcome.is_file():
-            folder.mkdir(exist_ok=True)
-            outcome.write_text(_why_not(folder) or _create(folder, offline_channel), encoding="utf-8")
-        reason = outcome.read_text(encoding="utf-8")
-    if reason.startswith("failed: "):
-        pytest.fail(reason, pytrace=False)
-    if reason:
-        pytest.skip(reason)
-    return folder / "env"
+    return LAB_ENV.made(tmp_path_factory, worker_id, offline_channel)
 
 
 @pytest.fixture(scope="session")
@@ -57,20 +46,3 @@ def server_env(lab_env: Path) -> Path:
                 shutil.rmtree(grammar)  # optional, and more than a second of compiling at each start
             copy.rename(prefix)
     return prefix
-
-
-def _why_not(folder: Path) -> str:
-    """Return why there can be no such environment here, or an empty string."""
-    asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet"]
-    done = run([sys.executable, "-m", "pip", "install", *asked, "jupyterlab>=4"], OUTER, folder)
-    last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-    return f"pip can offer no JupyterLab here: {' '.join(last)}" if done.returncode else ""
-
-
-def _create(folder: Path, channels: Path) -> str:
-    file = folder / "lab.yml"
-    file.write_text(FILE, encoding="utf-8")
-    where = ["--override-channels", "-c", "conda-forge", "--tier", "cpu", "-f", str(file), "-p", str(folder / "env")]
-    argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--no-kernel", "--yes", "--quiet"]
-    done = run(argv, environ_of(folder, channels), folder)
-    return f"failed: no environment with JupyterLab: {done.stdout}{done.stderr}" if done.returncode else ""

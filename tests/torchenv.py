@@ -5,22 +5,16 @@ Only a CPU build is ever fetched: its local version is asked for, which no build
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 import pytest
-from filelock import FileLock
+
+from tests.sharedenv import SharedEnv
 
 TORCH = "2.13.0+cpu"
-
-OUTER = dict(os.environ)
-"""The environment before tests get a home of their own: pip's configuration is the person's or the machine's."""
-
-ROOT = Path(__file__).parent.parent
 
 FILE = f"""\
 channels: [conda-forge]
@@ -32,8 +26,12 @@ dependencies:
       - torch=={TORCH}
 """
 
-IMPORTED = "import torch, torch.distributed.run, torch.distributed.fsdp, torch.nn.parallel, torch.utils.data"
-"""What most tests load: a byte-compiled torch starts in a third of the time."""
+TORCH_ENV = SharedEnv(
+    name="torch",
+    file=FILE,
+    requirements=(f"torch=={TORCH}",),
+    imports="torch, torch.distributed.run, torch.distributed.fsdp, torch.nn.parallel, torch.utils.data",
+)
 
 
 class BreakEnv(Protocol):
@@ -46,21 +44,7 @@ class BreakEnv(Protocol):
 @pytest.fixture(scope="session")
 def torch_env(tmp_path_factory: pytest.TempPathFactory, worker_id: str, offline_channel: Path) -> Path:
     """Return a prefix with Python, numpy, pip and torch's CPU build; read-only by agreement (see ``broken_env``)."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base if worker_id == "master" else base.parent
-    folder = shared / "torch"
-    with FileLock(f"{folder}.lock", timeout=900):
-        outcome = folder / "outcome.txt"
-        if not outcome.is_file():
-            folder.mkdir(exist_ok=True)
-            reason = _why_not(folder) or _create(folder, offline_channel)
-            outcome.write_text(reason, encoding="utf-8")
-        reason = outcome.read_text(encoding="utf-8")
-    if reason.startswith("failed: "):
-        pytest.fail(reason, pytrace=False)
-    if reason:
-        pytest.skip(reason)
-    return folder / "env"
+    return TORCH_ENV.made(tmp_path_factory, worker_id, offline_channel)
 
 
 @pytest.fixture
@@ -89,50 +73,3 @@ def write_anew(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
-
-
-def _why_not(folder: Path) -> str:
-    """Return why there can be no environment with torch here, or an empty string."""
-    asked = ["--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--only-binary", ":all:"]
-    done = run([sys.executable, "-m", "pip", "install", *asked, f"torch=={TORCH}"], OUTER, folder)
-    if not done.returncode:
-        return ""
-    last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-    return f"pip's configuration offers no torch {TORCH} for this Python: {' '.join(last)}"
-
-
-def _create(folder: Path, channels: Path) -> str:
-    """Let the program create the environment; return ``failed: …`` where it could not."""
-    file = folder / "torch.yml"
-    file.write_text(FILE, encoding="utf-8")
-    where = ["--override-channels", "-c", "conda-forge", "--tier", "cpu", "-f", str(file), "-p", str(folder / "env")]
-    argv = [sys.executable, "-m", "conda_llmenv", "create", *where, "--no-verify", "--yes", "--quiet"]
-    done = run(argv, environ_of(folder, channels), folder)
-    if done.returncode:
-        return f"failed: no environment with torch: {done.stdout}{done.stderr}"
-    compiling = {name: value for name, value in OUTER.items() if not name.startswith("PYTHON")}
-    run([str(folder / "env" / "bin" / "python"), "-I", "-c", IMPORTED], compiling, folder)
-    return ""
-
-
-def environ_of(folder: Path, channels: Path) -> dict[str, str]:
-    """Return variables with the person's pip configuration and download cache, and a home and channels of ours."""
-    own = Path(OUTER.get("HOME") or "/nonexistent")
-    home = folder / "home"
-    for name in (".config/pip", ".pip", ".netrc"):
-        (home / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / name).symlink_to(own / name)
-    cache = OUTER.get("UV_CACHE_DIR") or Path(OUTER.get("XDG_CACHE_HOME") or own / ".cache") / "uv"
-    kept = {name: value for name, value in OUTER.items() if not name.startswith(("CONDA", "MAMBA", "LLMENV"))}
-    return {
-        **kept,
-        "HOME": str(home),
-        "PYTHONPATH": str(ROOT),
-        "CONDA_CHANNEL_ALIAS": channels.as_uri(),
-        "CONDA_PKGS_DIRS": str(folder / "pkgs"),
-        "UV_CACHE_DIR": str(cache),
-    }
-
-
-def run(argv: list[str], environ: Mapping[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, env=dict(environ), cwd=folder, capture_output=True, text=True, timeout=600, check=False)

@@ -13,9 +13,9 @@ import pytest
 
 from conda_llmenv.cli.kernel_install import install_with_engine
 from conda_llmenv.errors import LlmenvError
-from tests.kernelenv import Client, client_environ, why_not
+from tests.kernelenv import PACKAGES, Client, client_environ
 from tests.program import Program
-from tests.torchenv import environ_of, run
+from tests.sharedenv import environ_of, run, why_not
 
 SAID = ("name", "version", "build", "url", "sha256", "files", "paths_data", "requested_specs")
 
@@ -61,7 +61,7 @@ def test_what_would_change_others_is_refused(llmenv: Program, prefix: Path) -> N
 
 def test_pips_elsewhere(llmenv: Program, offline_channel: Path, tmp_path: Path) -> None:
     """``kernel add -y`` on a virtual environment installs ipykernel and registers it; then it works."""
-    reason = why_not(tmp_path)
+    reason = why_not(tmp_path, *PACKAGES)
     if reason:
         pytest.skip(reason)
     venv = tmp_path / "project/.venv"

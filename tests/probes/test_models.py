@@ -10,7 +10,8 @@ from filelock import FileLock
 
 from conda_llmenv.model import Finding, Status
 from tests.probes.looking import found, wrapped
-from tests.torchenv import OUTER, BreakEnv
+from tests.sharedenv import OUTER
+from tests.torchenv import BreakEnv
 
 LIBRARIES = ("transformers", "accelerate", "peft")
 
