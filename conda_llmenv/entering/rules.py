@@ -60,11 +60,6 @@ def enter(
     return values, notes + told
 
 
-def first_on_path(prefix: str, environ: Mapping[str, str]) -> Dict[str, str]:
-    """Return the least that makes an environment usable where it cannot be activated: its ``bin`` first on PATH."""
-    return {**environ, "PATH": _path(prefix, environ, None), "CONDA_PREFIX": prefix}
-
-
 def _source(
     scripts: List[str], values: Dict[str, str], run: Run, prefix: str, limit: float
 ) -> Tuple[Dict[str, str], List[Note]]:

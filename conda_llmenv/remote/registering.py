@@ -22,6 +22,7 @@ from conda_llmenv.names import check_name
 from conda_llmenv.ports import CommandResult, CommandRunner
 from conda_llmenv.remote.destination import check_destination, check_remote_prefix, program, ssh_argv
 from conda_llmenv.remote.failures import HostFailed, explain
+from conda_llmenv.remote.inside.describe import RECORD
 
 PROVISIONER = "llmenv-ssh"
 """The entry point in the group ``jupyter_client.kernel_provisioners``."""
@@ -31,8 +32,6 @@ VERSION = 1
 
 LOOK_SECONDS = 120.0
 """How long connecting and a first start of Python may take; on a cold network disk that is long."""
-
-RECORD = "\x1e"
 
 LOGO = re.compile(r"logo-[A-Za-z0-9.]{1,40}")
 LONGEST_DISPLAY_NAME = 200

@@ -16,8 +16,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from conda_llmenv.remote.failures import SSH_FAILED
-
-RECORD = b"\x1e"
+from conda_llmenv.remote.inside.supervise import RECORD
 
 KEPT_LINES = 50
 """Lines of ssh and of the kernel that are kept for messages."""

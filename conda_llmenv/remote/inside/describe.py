@@ -11,6 +11,8 @@ import re
 import sys
 from typing import Any, Dict, Optional
 
+RECORD = "\x1e"
+
 STATE = ("conda-meta", "llmenv", "state.json")
 """Where an environment made with this program keeps its tier and recipe."""
 
@@ -72,7 +74,7 @@ def describe() -> None:
         "state": state(),
         "kernelspec": kernelspec(),
     }
-    sys.stdout.write("\x1e" + json.dumps(facts) + "\n")
+    sys.stdout.write(RECORD + json.dumps(facts) + "\n")
 
 
 if __name__ == "__main__":
