@@ -11,7 +11,9 @@ from conda_llmenv.model import Finding, Level, Status
 def _tier_card(scene: Scene) -> Finding:
     tier = scene.tier_layer
     if tier is None or not scene.cuda_tier:
-        return Finding(Status.SKIP, "the environment was made for no tier of cards that is known here")
+        return Finding(Status.SKIP, "the environment was made for no tier of cards")
+    if isinstance(tier, str):
+        return Finding(Status.SKIP, f"tier {scene.tier} cannot be read here: {tier}")
     others = [gpu for gpu in scene.host.gpus if not fits_tier(gpu, tier, scene.tables)]
     names = ", ".join(dict.fromkeys(map(described, others or scene.host.gpus)))
     if not others:

@@ -19,7 +19,7 @@ class Scene(Struct, frozen=True):
         host: facts of this machine.
         tables: the dated tables of drivers, cards and frameworks.
         tier: name of the tier the environment was made for, or None.
-        tier_layer: that tier, where it is known here.
+        tier_layer: that tier, or why it cannot be read here; None where the environment was made for no card.
         cuda_tier: the environment was made for a card of NVIDIA's.
         has_python: there is, or should be, a Python in it.
         settings: the merged ``verify`` settings of the layers.
@@ -32,7 +32,7 @@ class Scene(Struct, frozen=True):
     host: HostFacts
     tables: Tables
     tier: str | None = None
-    tier_layer: Fragment | None = None
+    tier_layer: Fragment | str | None = None
     cuda_tier: bool = False
     has_python: bool = True
     settings: Mapping[str, Any] = {}

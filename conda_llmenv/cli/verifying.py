@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import platform
@@ -88,13 +87,14 @@ def verify_tools(prefix: Path, watcher: Watcher | None = None) -> VerifyTools:
     )
 
 
-def _tier(name: str) -> Fragment | None:
-    """Return a tier as it is here and now; one that cannot be read is as good as none."""
-    from conda_llmenv.compose import read_tiers
+def _tier(name: str) -> Fragment | str:
+    """Return a tier as it is here and now, or why it cannot be read."""
+    from conda_llmenv.compose import read_tier
 
-    with contextlib.suppress(LlmenvError):
-        return next((tier for tier in read_tiers(library()) if tier.name == name), None)
-    return None
+    try:
+        return read_tier(name, library())
+    except LlmenvError as error:
+        return error.message
 
 
 class _Activation(Struct, frozen=True):

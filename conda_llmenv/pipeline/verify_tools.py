@@ -89,7 +89,7 @@ class VerifyTools(Struct, frozen=True):
         in_force: what decides which Python runs once it is activated, and what reroutes it.
         host: reads this machine.
         tables: the dated tables of drivers, cards and frameworks.
-        tier: the tier of a name, None where it is not known here.
+        tier: the tier of a name, or why it cannot be read here.
         has_python: whether there is a Python in a prefix, or one is on record.
         fingerprint: hash of what is installed in a prefix.
         earlier: reports on record, newest first: those of one prefix (in the state of a fingerprint), or all of them.
@@ -105,7 +105,7 @@ class VerifyTools(Struct, frozen=True):
     probe: Prober
     host: HostReader
     tables: Callable[[], Tables]
-    tier: Callable[[str], Fragment | None]
+    tier: Callable[[str], Fragment | str]
     has_python: Callable[[Path], bool]
     fingerprint: Callable[[Path], str]
     earlier: Earlier

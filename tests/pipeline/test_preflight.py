@@ -25,7 +25,7 @@ def looked(*newest_first: Report, level: str = "full", facts: HostFacts | None =
         probe=probe,
         host=lambda: facts or host(),
         tables=load_tables,
-        tier=lambda _name: None,
+        tier=lambda name: f"there is no tier {name}",
         has_python=lambda _prefix: False,
         fingerprint=lambda _prefix: STATE,
         earlier=lambda prefix, _state: newest_first if prefix else (),
