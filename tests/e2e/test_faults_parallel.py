@@ -48,7 +48,8 @@ def wait_for(condition: Path, process: subprocess.Popen[str]) -> None:
 def test_two_creations_of_one_environment(llmenv: Program, prefix: Path) -> None:
     """Fault 22: both start at the same moment; one makes it, the other says it is there; nothing is broken."""
     both = [ended(run) for run in [llmenv.start("create", "-p", prefix, "six", "click", "--no-verify") for _ in "ab"]]
-    assert sorted(run.code for run in both) == [0, 1], [run.text for run in both]
+    # 1 after waiting for the other, 2 where the machine let this one look only when the other was done
+    assert sorted(run.code for run in both) in ([0, 1], [0, 2]), [run.text for run in both]
     loser = next(run for run in both if run.code)
     assert f"{prefix} is an environment already" in loser.stderr
     assert {"six", "click"} <= names(prefix)

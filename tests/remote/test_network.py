@@ -107,6 +107,9 @@ def test_a_lost_network_ends_both_sides(world: World, link: Link) -> None:
     link.down()
     wait_for_end(kernel["pid"], ssh.pid)
     assert not client.ask("alive")["alive"]
+    deadline = time.monotonic() + 10
+    while Path(kernel["folder"]).exists() and time.monotonic() < deadline:  # the supervisor's last act
+        time.sleep(0.05)
     assert not Path(kernel["folder"]).exists()
     link.up()
     world.wait_until_gone(seconds=20)
